@@ -1,0 +1,16 @@
+"""Entry point: `python cuvette_driver/__main__.py SOCKET [MODULE ...]` starts a zygote on that socket."""
+
+import os
+import sys
+
+# Run by path, this file's own folder is first on sys.path; the package's parent takes its place
+# only while the driver imports itself, so that no user import is ever answered from here.
+sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+if sys.version_info < (3, 9):
+    sys.exit("cuvette needs Python 3.9 or later; this is Python %d.%d (%s)" % (sys.version_info[0], sys.version_info[1], sys.executable))
+
+from cuvette_driver import zygote  # noqa: E402
+
+del sys.path[0]
+zygote.main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,47 @@
+"""One of the worker's output pipes, as the keeper reads it: bytes in, text out, never blocking."""
+
+from __future__ import annotations
+
+import codecs
+import os
+
+from cuvette_driver.wire import CHUNK
+
+MOST_AT_ONCE = 4 << 20
+
+
+class Pipe:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
+        self.ended = False
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def fileno(self) -> int:
+        return self.reader
+
+    def close_writer(self) -> None:
+        os.close(self.writer)
+
+    def read(self) -> str:
+        try:
+            data = os.read(self.reader, CHUNK)
+        except BlockingIOError:
+            return ""
+        self.ended = not data
+        return self._decoder.decode(data, final=self.ended)
+
+    def read_all(self) -> str:
+        """What is in the pipe now, to the end of an execution: a character cut in half is given up."""
+        parts: list[str] = []
+        size = 0
+        while not self.ended and size < MOST_AT_ONCE and (text := self.read()):
+            parts.append(text)
+            size += len(text)
+        rest = self._decoder.decode(b"", final=True)
+        self._decoder.reset()
+        return "".join(parts) + rest
+
+    def close(self) -> None:
+        os.close(self.reader)

@@ -1,0 +1,153 @@
+"""Two watchers of the import system: one sets matplotlib's backend when it is first imported, one asks for packages that are missing.
+
+A package is asked for only at an import statement that the user wrote, that nothing around it would catch,
+in the main thread; the import then goes on where it stood, and no code runs twice.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import linecache
+import sys
+import threading
+import types
+from typing import Any, Callable, Sequence
+
+from cuvette_driver import figures
+
+IMPORT_NAME = dis.opmap["IMPORT_NAME"]
+CATCHES_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+
+
+def watch_matplotlib() -> None:
+    sys.meta_path.insert(0, _MatplotlibWatcher())
+
+
+def install_missing(is_user_code: Callable[[str], bool], ask: Callable[[str], dict[str, Any]]) -> None:
+    sys.meta_path.append(_MissingPackages(is_user_code, ask))
+
+
+class _MatplotlibWatcher(importlib.abc.MetaPathFinder):
+    def find_spec(self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+        if name != "matplotlib":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        load = spec.loader.exec_module
+
+        def load_and_set_backend(module: types.ModuleType) -> None:
+            load(module)
+            if "backend" in module.rcParams and not _chosen_by_environment():
+                module.rcParams["backend"] = figures.NAME
+
+        spec.loader.exec_module = load_and_set_backend  # type: ignore[method-assign]
+        return spec
+
+
+def _chosen_by_environment() -> bool:
+    import os
+
+    return "MPLBACKEND" in os.environ
+
+
+class _MissingPackages(importlib.abc.MetaPathFinder):
+    """Stands last: what reaches it, no other finder knows."""
+
+    def __init__(self, is_user_code: Callable[[str], bool], ask: Callable[[str], dict[str, Any]]) -> None:
+        self._is_user_code = is_user_code
+        self._ask = ask
+        self._asked: set[str] = set()
+        self._busy = False
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+        if self._busy or name in self._asked or threading.current_thread() is not threading.main_thread():
+            return None
+        if not self._is_wanted(sys._getframe(1)):
+            return None
+        self._busy = True
+        try:
+            return self._install(name)
+        finally:
+            self._busy = False
+
+    def _install(self, name: str) -> importlib.machinery.ModuleSpec | None:
+        answer = self._ask(name)
+        for folder in answer.get("paths", ()):
+            if folder not in sys.path:
+                sys.path.append(folder)
+        if not answer.get("installed"):
+            self._asked.add(name)
+            hint = answer.get("hint")
+            if hint:
+                raise ModuleNotFoundError("No module named %r. %s" % (name, hint), name=name)
+            return None
+        importlib.invalidate_caches()
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, None) if finder is not self and "." not in name else None
+            if spec is not None:
+                return spec
+        return importlib.util.find_spec(name) if "." in name else None
+
+    def _is_wanted(self, frame: types.FrameType | None) -> bool:
+        """True if an import statement of the user's leads here straight, and no user code around it expects failure."""
+        while frame is not None and _is_import_machinery(frame):
+            frame = frame.f_back
+        if frame is None or not self._is_user_code(frame.f_code.co_filename):
+            return False
+        if frame.f_code.co_code[frame.f_lasti] != IMPORT_NAME:
+            return False
+        while frame is not None:
+            if self._is_user_code(frame.f_code.co_filename) and _is_guarded(frame):
+                return False
+            frame = frame.f_back
+        return True
+
+
+def _is_import_machinery(frame: types.FrameType) -> bool:
+    return frame.f_code.co_filename.startswith("<frozen importlib") or frame.f_code.co_filename == importlib.util.__file__
+
+
+def _is_guarded(frame: types.FrameType) -> bool:
+    """Does a try with a fitting handler, or contextlib.suppress, surround the line that this frame is at?"""
+    source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return False  # Not plain Python (a cell with magics): taken at its word.
+    line = frame.f_lineno
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Try, getattr(ast, "TryStar", ast.Try))) and _spans(node.body, line):
+            if any(_catches(handler.type) for handler in node.handlers):
+                return True
+        if isinstance(node, (ast.With, ast.AsyncWith)) and _spans(node.body, line):
+            if any(_suppresses(item.context_expr) for item in node.items):
+                return True
+    return False
+
+
+def _spans(body: list[ast.stmt], line: int) -> bool:
+    return bool(body) and body[0].lineno <= line <= (body[-1].end_lineno or body[-1].lineno)
+
+
+def _catches(kind: ast.expr | None) -> bool:
+    if kind is None:
+        return True
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(_last_name(item) in CATCHES_IMPORT_ERRORS for item in kinds)
+
+
+def _suppresses(expression: ast.expr) -> bool:
+    return isinstance(expression, ast.Call) and _last_name(expression.func) == "suppress" and any(map(_catches, expression.args))
+
+
+def _last_name(expression: ast.expr) -> str | None:
+    if isinstance(expression, ast.Attribute):
+        return expression.attr
+    return expression.id if isinstance(expression, ast.Name) else None

@@ -1,0 +1,186 @@
+"""Runs cells through IPython where it is installed: magics, !shell, await, rich display and its tracebacks."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from typing import Any
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.formatters import DisplayFormatter
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from cuvette_driver import figures
+from cuvette_driver.cells import Cell
+from cuvette_driver.display import Publisher, safe_repr, without_driver
+from cuvette_driver.wire import Message
+
+CELL_PREFIX = "<ipython-input-"
+NUMBERED = re.compile(r"_+|_+i*\d*|_i+")  # IPython's own: _, __, _3, _i, _ii, _i3
+
+
+class _Results(DisplayHook):
+    publisher: Publisher | None = None
+
+    def write_output_prompt(self) -> None:
+        pass
+
+    def write_format_data(self, format_dict: dict[str, Any], md_dict: dict[str, Any] | None = None) -> None:
+        if self.publisher is not None:
+            self.publisher.result(format_dict, md_dict)
+
+    def finish_displayhook(self) -> None:
+        self._is_active = False
+
+
+class _Displays(DisplayPublisher):
+    publisher: Publisher | None = None
+
+    def publish(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, *_: Any, transient: dict[str, Any] | None = None, update: bool = False, **__: Any) -> None:
+        if self.publisher is not None:
+            self.publisher.display(data, metadata, (transient or {}).get("display_id"), update)
+
+    def clear_output(self, wait: bool = False) -> None:
+        """Output already sent stays: a record does not change behind its reader."""
+
+
+class _Formatter(DisplayFormatter):
+    def format(self, obj: Any, include: Any = None, exclude: Any = None) -> Any:
+        """An object whose own representation fails is described from outside; it does not fail the cell."""
+        self.parent.is_formatting = True
+        try:
+            data, metadata = super().format(obj, include, exclude)
+        finally:
+            self.parent.is_formatting = False
+        if not data and getattr(type(obj), "_ipython_display_", None) is None:
+            data = {"text/plain": safe_repr(obj)}
+        return data, metadata
+
+
+class _Shell(InteractiveShell):
+    publisher: Publisher | None = None
+    is_formatting = False
+
+    def init_display_formatter(self) -> None:
+        self.display_formatter = _Formatter(parent=self)
+        self.configurables.append(self.display_formatter)
+
+    def _get_exc_info(self, exc_tuple: Any = None) -> Any:
+        kind, error, trace = super()._get_exc_info(exc_tuple)
+        return kind, error, without_driver(trace)
+
+    def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
+        if self.publisher is not None and not self.is_formatting and not isinstance(evalue, SystemExit):
+            self.publisher.error(evalue, "\n".join(stb).strip("\n").split("\n"))
+
+    def enable_gui(self, gui: Any = None) -> None:
+        """There is no screen."""
+
+    def enable_matplotlib(self, gui: Any = None) -> Any:
+        """%matplotlib, whatever it names, leaves the session's own backend in place."""
+        return "inline", figures.NAME
+
+    def system_piped(self, cmd: str) -> None:
+        self.system_raw(cmd)
+
+    system = system_piped
+
+
+class IPythonShell:
+    is_ipython = True
+
+    def __init__(self, shell: _Shell) -> None:
+        self.shell = shell
+        self._initial = frozenset({*shell.user_ns, *shell.user_ns_hidden, "exit", "quit"})
+        self._initial_hooks = self._hooks()
+
+    @property
+    def namespace(self) -> dict[str, Any]:
+        return self.shell.user_ns
+
+    def attach(self, publisher: Publisher) -> None:
+        self._publish_to(publisher)
+        figures.attach(publisher)
+
+    def _publish_to(self, publisher: Publisher | None) -> None:
+        self.shell.publisher = publisher
+        self.shell.displayhook.publisher = publisher
+        self.shell.display_pub.publisher = publisher
+
+    def warm(self) -> None:
+        """Uses once, silently, what every cell uses: a freshly forked process then owns those pages of memory."""
+        publisher = self.shell.publisher
+        self._publish_to(None)
+        self._run_plain(Cell("1", "<warm>"))
+        self.shell.displayhook.flush()
+        self._publish_to(publisher)
+
+    def is_hidden(self, name: str) -> bool:
+        return name in self._initial or NUMBERED.fullmatch(name) is not None
+
+    def is_user_code(self, filename: str) -> bool:
+        return filename.startswith(CELL_PREFIX)
+
+    def run(self, code: str, number: int) -> Message | None:
+        self.shell.execution_count = number
+        try:
+            cell = None if self._is_extended() else Cell(code, self.shell.compile.cache(code, number, raw_code=code))
+        except (SyntaxError, ValueError, OverflowError):
+            cell = None
+        return self._run_by_ipython(code, number) if cell is None else self._run_plain(cell)
+
+    def _is_extended(self) -> bool:
+        """True once user code has hooked into IPython's own way of running a cell (%autoreload does, for one)."""
+        return bool(self.shell.ast_transformers) or self._hooks() != self._initial_hooks
+
+    def _hooks(self) -> int:
+        return sum(map(len, self.shell.events.callbacks.values()))
+
+    def _run_plain(self, cell: Cell) -> Message | None:
+        """Code that is plain Python as it stands needs none of IPython's rewriting, and runs in half the time."""
+        shell = self.shell
+        try:
+            with shell.builtin_trap:
+                value = cell.evaluate(shell.user_ns)
+                if value is not None:
+                    shell.displayhook(value)
+        except SystemExit:
+            raise
+        except BaseException as error:
+            shell.showtraceback()
+            return {"status": "error", "ename": type(error).__name__}
+        return None
+
+    def _run_by_ipython(self, code: str, number: int) -> Message | None:
+        result = self.shell.run_cell(code, store_history=number > 0)
+        error = result.error_before_exec or result.error_in_exec
+        if isinstance(error, SystemExit):
+            raise error
+        return None if error is None else {"status": "error", "ename": type(error).__name__}
+
+
+def make(ipython_dir: str) -> IPythonShell:
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "NoColor"
+    config.InteractiveShell.autocall = 0
+    config.InteractiveShell.display_page = True
+    shell = _Shell.instance(config=config, ipython_dir=ipython_dir, displayhook_class=_Results, display_pub_class=_Displays)
+    warnings.filterwarnings("ignore", message="To exit: use")
+    _warm(shell)
+    for name in ("exit", "quit"):
+        shell.user_ns[name] = sys.exit
+    return IPythonShell(shell)
+
+
+def _warm(shell: _Shell) -> None:
+    """Runs the paths that every first cell runs, so that no session pays for them."""
+    stdout = sys.stdout
+    shell.run_cell("1 + 1", store_history=False)
+    shell.run_cell("1 / 0", store_history=False)
+    sys.stdout = stdout
+    shell.reset(new_session=True)
+    shell.displayhook.flush()

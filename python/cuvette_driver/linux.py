@@ -1,0 +1,31 @@
+"""The few calls to the kernel that the standard library lacks. Elsewhere than on Linux they do nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
+PR_SET_CHILD_SUBREAPER = 36
+
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+def adopt_orphans() -> None:
+    """From now on, a descendant whose parent ends becomes our child, so that it can be found and ended."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent() -> None:
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def name_process(name: str) -> None:
+    _prctl(PR_SET_NAME, ctypes.c_char_p(name.encode()[:15]))
+
+
+def _prctl(option: int, value: object) -> None:
+    if _libc is not None:
+        _libc.prctl(option, value, 0, 0, 0)

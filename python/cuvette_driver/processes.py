@@ -1,0 +1,125 @@
+"""Finds and ends the processes that user code started. Knows nothing of messages."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
+
+
+def children(pid: int) -> list[int]:
+    """The direct children of a process."""
+    if not HAS_CHILDREN_FILE:
+        return _family().get(pid, [])
+    found: list[int] = []
+    try:
+        for thread in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/children" % (pid, thread), "rb") as file:
+                found.extend(map(int, file.read().split()))
+    except OSError:
+        pass
+    return found
+
+
+def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
+    """Every process below this one, parents before their children, less some trees."""
+    family = None if HAS_CHILDREN_FILE else _family()
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        parent = waiting.pop()
+        below = children(parent) if family is None else family.get(parent, [])
+        below = [child for child in below if child not in without]
+        found.extend(below)
+        waiting.extend(below)
+    return found
+
+
+def describe(pid: int) -> str:
+    """The command line of a process, shortened for a person."""
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return ""
+    text = b" ".join(words).decode("utf-8", "replace").strip()
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def is_alive(pid: int) -> bool:
+    """True for a process that still runs; a zombie that waits for its parent does not."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        pass
+    if sys.platform == "linux":
+        return False
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def is_same(pid: int, started: str) -> bool:
+    """True while that very process runs: its id, and the time at which the kernel says it started."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode() == started
+    except OSError:
+        return is_alive(pid)
+
+
+def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> list[tuple[int, str]]:
+    """Ends every descendant but the one spared and the trees left out; repeats until no new one appears.
+
+    Returns what was ended, as (pid, command).
+    """
+    ended: dict[int, str] = {}
+    for _ in range(50):
+        found = [p for p in descendants(pid, without) if p != spare and p not in ended and is_alive(p)]
+        if not found:
+            break
+        for victim in found:
+            ended[victim] = describe(victim)
+        # Stopped first, so that a process that keeps forking cannot outrun the killing.
+        for victim in found:
+            _signal(victim, signal.SIGSTOP)
+        for victim in found:
+            _signal(victim, signal.SIGKILL)
+    return list(ended.items())
+
+
+def out_of_memory_kills() -> int:
+    """How often this machine's kernel has ended a process for lack of memory; 0 where it does not say."""
+    try:
+        with open("/proc/vmstat", "rb") as file:
+            for line in file:
+                if line.startswith(b"oom_kill "):
+                    return int(line.split()[1])
+    except OSError:
+        pass
+    return 0
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        pass
+
+
+def _family() -> dict[int, list[int]]:
+    try:
+        listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, check=False).stdout
+    except OSError:
+        return {}
+    family: dict[int, list[int]] = {}
+    for line in listing.splitlines():
+        pid, parent = map(int, line.split())
+        family.setdefault(parent, []).append(pid)
+    return family

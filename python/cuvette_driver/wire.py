@@ -1,0 +1,65 @@
+"""JSON messages, one a line, over a stream socket. Owns framing only; what a message means is for others."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import Any, Iterator
+
+Message = dict[str, Any]
+CHUNK = 1 << 16
+
+
+class Malformed(Exception):
+    """The peer sent something that is not a JSON object on a line."""
+
+
+def encode(message: Message) -> bytes:
+    return json.dumps(message, separators=(",", ":"), default=str).encode("ascii") + b"\n"
+
+
+class Lines:
+    """Collects received bytes and gives back whole messages."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        if b"\n" not in data:
+            self._parts.append(data)
+            return
+        *lines, rest = (b"".join(self._parts) + data).split(b"\n")
+        self._parts = [rest] if rest else []
+        for line in lines:
+            yield decode(line)
+
+
+def decode(line: bytes) -> Message:
+    try:
+        message = json.loads(line)
+    except ValueError as error:
+        raise Malformed(str(error)) from error
+    if not isinstance(message, dict):
+        raise Malformed("a message must be an object")
+    return message
+
+
+class Channel:
+    """A blocking end of a socket pair, as the worker uses it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self._lines = Lines()
+        self._ready: list[Message] = []
+
+    def send(self, message: Message) -> None:
+        self.sock.sendall(encode(message))
+
+    def receive(self) -> Message | None:
+        """The next message, or None when the other end is gone."""
+        while not self._ready:
+            data = self.sock.recv(CHUNK)
+            if not data:
+                return None
+            self._ready.extend(self._lines.feed(data))
+        return self._ready.pop(0)

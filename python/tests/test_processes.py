@@ -1,0 +1,105 @@
+"""Processes that code starts: what was left running ends with the call and is told; Python's own pools stay."""
+
+import unittest
+
+from harness import SessionTest, is_running
+
+
+class LeftRunning(SessionTest):
+    def assert_ended(self, code, command):
+        outcome = self.session.run(code)
+        self.assertEqual(outcome.done["status"], "ok", outcome)
+        self.assertIn(command, outcome.done["ended"])
+        self.assertEqual(self.run_ok("import subprocess\nsubprocess.run(['pgrep', '-f', %r]).returncode" % ("^" + command)).result, "1")
+        return outcome
+
+    def test_background_command(self):
+        self.assert_ended("import os\nos.system('sleep 1001 &');", "sleep 1001")
+
+    def test_new_session(self):
+        self.assert_ended("import subprocess\np = subprocess.Popen(['sleep', '1002'], start_new_session=True)", "sleep 1002")
+        self.assert_ended("import subprocess\nsubprocess.run('setsid sleep 1003 >/dev/null 2>&1 &', shell=True);", "sleep 1003")
+
+    def test_double_fork_that_ignores_hangups(self):
+        code = """
+import os, subprocess
+pid = os.fork()
+if pid == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execvp('nohup', ['nohup', 'sleep', '1004'])
+    os._exit(0)
+os.waitpid(pid, 0)
+while subprocess.run(['pgrep', '-f', '^sleep 1004'], stdout=subprocess.DEVNULL).returncode: pass
+"""
+        outcome = self.assert_ended(code, "sleep 1004")
+        self.assertEqual(outcome.done["ended"], ["sleep 1004"])
+
+    def test_nothing_left_nothing_told(self):
+        self.assertEqual(self.run_ok("import os\nos.system('true');").done["ended"], [])
+
+    def test_a_process_that_keeps_forking(self):
+        code = "import subprocess\np = subprocess.Popen(['sh', '-c', 'while :; do (sleep 1005 &) ; done'])\nimport time\ntime.sleep(0.2)"
+        outcome = self.session.run(code)
+        self.assertEqual(outcome.done["status"], "ok")
+        self.assertIn("sleep 1005", outcome.done["ended"])
+        self.assertEqual(self.run_ok("subprocess.run(['pgrep', '-f', '^sleep 1005'], stdout=subprocess.DEVNULL).returncode").result, "1")
+
+
+class Forks(SessionTest):
+    def test_child_that_falls_through_the_end_of_the_cell(self):
+        outcome = self.run_ok("import os\nx = 1\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nprint('child' if pid == 0 else 'parent')")
+        self.assertEqual(outcome.stdout, "child\nparent\n")
+        self.assertEqual(len(outcome.of("done")), 1)
+        self.assertEqual(self.session.value("x"), 1)
+
+    def test_child_that_shows_or_fails(self):
+        outcome = self.run_ok("import os\npid = os.fork()\nif pid == 0:\n    display('from the child')\n    1 / 0\nos.waitpid(pid, 0);")
+        self.assertEqual((outcome.of("display"), outcome.of("error")), ([], []))
+        self.assertIn("ZeroDivisionError", outcome.stderr)
+        self.assertNotIn("cuvette_driver", outcome.stderr)
+        self.assert_works()
+
+    def test_exit_code_of_a_child_reaches_its_parent(self):
+        for ending, code in (("raise SystemExit(7)", 7), ("1 / 0", 1), ("pass", 0)):
+            self.assertEqual(self.session.value("import os\npid = os.fork()\nif pid == 0:\n    %s\nelse:\n    status = os.waitpid(pid, 0)[1]\nos.WEXITSTATUS(status)" % ending), code)
+
+    def test_child_that_stays(self):
+        outcome = self.run_ok("import os, time\nif os.fork() == 0: time.sleep(1000)")
+        self.assertEqual(len(outcome.done["ended"]), 1)
+        self.assertNotIn("cuvette_driver", outcome.done["ended"][0])
+        self.assert_works()
+
+
+class Pools(SessionTest):
+    def test_pool_survives_between_cells(self):
+        self.run_ok("import multiprocessing, time\ndef square(n): return n * n\npool = multiprocessing.get_context('fork').Pool(2)\npids = sorted(p.pid for p in multiprocessing.active_children())")
+        outcome = self.run_ok("time.sleep(0.01)")
+        self.assertEqual(outcome.done["ended"], [])
+        self.assertEqual(self.session.value("pool.map(square, range(5))"), [0, 1, 4, 9, 16])
+        self.assertEqual(self.session.value("pids == sorted(p.pid for p in multiprocessing.active_children())"), True)
+        self.assertEqual(self.session.run("import os\nos.system('sleep 1006 &');").done["ended"], ["sleep 1006"])
+        self.assertEqual(self.session.value("pool.map(square, range(3))"), [0, 1, 4])
+        self.run_ok("pool.terminate()\npool.join()")
+
+    def test_executor_survives_between_cells(self):
+        self.run_ok("import concurrent.futures, multiprocessing\nexecutor = concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context('fork'))\nexecutor.submit(abs, -1).result();")
+        self.assertEqual(self.session.value("executor.submit(abs, -5).result()"), 5)
+
+    def test_spawned_pool_survives_between_cells(self):
+        self.run_ok("import multiprocessing\npool = multiprocessing.get_context('spawn').Pool(1)\npool.apply(abs, (-1,));")
+        self.assertEqual(self.session.value("pool.apply(abs, (-6,))"), 6)
+
+    def test_pool_ends_with_the_session(self):
+        pids = self.session.value("import multiprocessing\npool = multiprocessing.get_context('fork').Pool(2)\n[p.pid for p in multiprocessing.active_children()]")
+        self.assertTrue(all(map(is_running, pids)))
+        self.session.stop()
+        self.assert_soon(lambda: not any(map(is_running, pids)), "the pool's end")
+
+    def test_output_of_a_pool_worker(self):
+        outcome = self.run_ok("import multiprocessing\nwith multiprocessing.get_context('fork').Pool(1) as pool: pool.apply(print, ('from the pool',))")
+        self.assertEqual(outcome.stdout, "from the pool\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,36 @@
+/** `cuvette call`: any of the agent's tools, from the shell. */
+
+import { parseArgs } from 'node:util';
+import { CuvetteError, messageOf } from '../errors.ts';
+import { callBridge } from '../surfaces/bridge/client.ts';
+import { findServer } from './find-server.ts';
+
+export async function main(args: string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { json: { type: 'boolean' }, server: { type: 'string' }, start: { type: 'boolean' } },
+  });
+  const [tool, input = '{}'] = positionals;
+  if (!tool)
+    throw new CuvetteError(
+      'invalid_input',
+      'Which tool? For example: cuvette call list_vars, or: cuvette call execute \'{"code": "1 + 1"}\'',
+    );
+  const server = await findServer({ start: values.start ?? false, server: values.server });
+  const answer = JSON.parse(await callBridge(server.socket, `/tools/${tool}`, parseJson(input))) as {
+    text: string;
+    structured: unknown;
+    isError?: boolean;
+  };
+  process.stdout.write(`${values.json ? JSON.stringify(answer.structured, null, 2) : answer.text}\n`);
+  return answer.isError ? 1 : 0;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CuvetteError('invalid_input', `The arguments are not JSON: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,104 @@
+/** `cuvette doctor`: looks at everything that Cuvette depends on, and says what to do where something is missing. */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { messageOf } from '../errors.ts';
+import { createEnvironment, findUv } from '../interpreters/python/environment.ts';
+import { findPython } from '../interpreters/python/probe.ts';
+import { findPaths, privateFolder } from '../paths.ts';
+import { ancestorsOf } from '../process-tree.ts';
+import { openStore } from '../sessions/store.ts';
+import { chooseServer } from '../surfaces/bridge/discovery.ts';
+import { readRecords } from '../surfaces/bridge/server-record.ts';
+import { VERSION } from '../version.ts';
+
+interface Finding {
+  name: string;
+  state: 'works' | 'missing' | 'broken';
+  detail: string;
+}
+
+type Check = () => string | Promise<string>;
+
+export async function main(args: string[]): Promise<number> {
+  const paths = findPaths();
+  const findings = [
+    await look('program', () => `Cuvette ${VERSION} on Node ${process.versions.node}, ${process.platform}`),
+    await look('Python', async () => {
+      const python = await findPython(process.env.CUVETTE_PYTHON);
+      return `${python.version} at ${python.executable}`;
+    }),
+    await look(
+      'uv',
+      () =>
+        findUv() ??
+        absent('not installed; venv and pip are used, which is slower. To speed up installs: pip install uv'),
+    ),
+    await look('environment', () => environmentDetail(paths.cache)),
+    await look('runtime folder', () => privateFolder(paths.runtime)),
+    await look('data folder', () => {
+      openStore(paths.data).close();
+      return paths.data;
+    }),
+    await look('cache folder', () => privateFolder(paths.cache)),
+    await look('sandbox', () =>
+      absent('none: code runs as you, with your files and your network. Use it for yourself only'),
+    ),
+    await look('servers', () => serversDetail(paths.runtime)),
+  ];
+  if (args.includes('--json')) process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
+  else
+    for (const { name, state, detail } of findings)
+      process.stdout.write(`${MARKS[state]} ${name.padEnd(15)} ${detail}\n`);
+  return findings.some(({ state }) => state === 'broken') ? 1 : 0;
+}
+
+const MARKS = { works: '✓', missing: '–', broken: '✗' };
+
+class Absent extends Error {}
+
+function absent(detail: string): never {
+  throw new Absent(detail);
+}
+
+async function look(name: string, check: Check): Promise<Finding> {
+  try {
+    return { name, state: 'works', detail: await check() };
+  } catch (error) {
+    return { name, state: error instanceof Absent ? 'missing' : 'broken', detail: messageOf(error) };
+  }
+}
+
+/** Looks without making: a doctor changes nothing. */
+async function environmentDetail(cache: string): Promise<string> {
+  const folder = join(cache, 'python');
+  const stop = AbortSignal.abort();
+  const environment = existsSync(folder)
+    ? createEnvironment({ cache, python: process.env.CUVETTE_PYTHON, signal: stop })
+    : undefined;
+  const state = await environment?.state();
+  if (state?.phase === 'ready')
+    return `Python ${state.python.version} with IPython, numpy, pandas and matplotlib in ${state.folder}`;
+  return absent(
+    'not made yet; the first server makes it in the background, and sessions run on plain Python until then',
+  );
+}
+
+function serversDetail(runtime: string): string {
+  const records = readRecords(runtime);
+  if (records.length === 0) return absent('none running');
+  const caller = { ancestors: ancestorsOf(process.pid), cwd: process.cwd(), env: process.env };
+  const mine = (() => {
+    try {
+      return chooseServer(records, caller)?.pid;
+    } catch {
+      return undefined;
+    }
+  })();
+  return records
+    .map(
+      ({ pid, kind, project }) =>
+        `${pid} (${kind}) in ${project}${pid === mine ? ', which is the one that cuvette run uses here' : ''}`,
+    )
+    .join('; ');
+}

@@ -1,0 +1,43 @@
+/** `cuvette mcp`: serves one agent over stdio, and its shells over the bridge. */
+
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { createLog } from '../log.ts';
+import { findPaths } from '../paths.ts';
+import { createSessions } from '../sessions/sessions.ts';
+import type { Bridge } from '../surfaces/bridge/listen.ts';
+import { createMcpServer } from '../surfaces/mcp/server.ts';
+import { parseServerFlags } from './flags.ts';
+import { shellCommand } from './shell-command.ts';
+
+/** The agent's first question comes at once, and is answered before anything slow begins. */
+const FIRST_ANSWER = 30;
+
+export async function main(args: string[]): Promise<number | undefined> {
+  const { config, project } = parseServerFlags(args);
+  const log = createLog(config.logLevel);
+  const paths = findPaths();
+  const sessions = createSessions({ config, paths, project });
+  const options = { sessions, log, shellCommand: shellCommand() };
+  const stdio = serveStdio(() => createMcpServer(options), { onerror: (error) => log.warn({ err: error }, 'mcp') });
+
+  let bridge: Bridge | undefined;
+  setTimeout(async () => {
+    try {
+      const { openBridge } = await import('../surfaces/bridge/listen.ts');
+      bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'agent', log });
+      await sessions.warmUp();
+    } catch (error) {
+      log.warn({ err: error }, 'start');
+    }
+  }, FIRST_ANSWER);
+
+  await new Promise<void>((resolve) => {
+    process.stdin.once('end', resolve);
+    process.stdin.once('close', resolve);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
+  });
+  bridge?.close();
+  await sessions.close();
+  await stdio.close();
+  process.exit(0);
+}

@@ -1,0 +1,91 @@
+/** `cuvette run`: runs code in the agent's own live session, as if it were a program of its own. */
+
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { CuvetteError, messageOf } from '../errors.ts';
+import { callBridge } from '../surfaces/bridge/client.ts';
+import type { BridgeEvent } from '../surfaces/bridge/execution-stream.ts';
+import { findServer } from './find-server.ts';
+
+export async function main(args: string[]): Promise<number> {
+  const { values, positionals } = parse(args);
+  const code = values.code ?? readCode(positionals[0]);
+  const server = await findServer({ start: values.start ?? false, server: values.server });
+  const request = {
+    code,
+    session: values.session,
+    interpreter: values.interpreter,
+    timeout: values.timeout === undefined ? undefined : seconds(values.timeout),
+  };
+  if (process.env.CUVETTE_SESSION && (values.session ?? process.env.CUVETTE_SESSION) === process.env.CUVETTE_SESSION)
+    refuseInside(server.socket);
+
+  let execution: Extract<BridgeEvent, { type: 'started' }> | undefined;
+  let exitCode = 70;
+  // Ctrl-C goes to the code, not to this client; a second one makes the server insist.
+  process.on('SIGINT', () => {
+    if (!execution) process.exit(130);
+    callBridge(server.socket, '/tools/interrupt', { execution: execution.execution, session: execution.session }).catch(
+      () => process.exit(130),
+    );
+  });
+  await callBridge(server.socket, '/execute', request, (line) => {
+    const event = JSON.parse(line) as BridgeEvent;
+    if (event.type === 'started') execution = event;
+    else if (event.type === 'text') process[event.to].write(event.text);
+    else {
+      exitCode = event.exitCode;
+      for (const note of event.notes) process.stderr.write(`[${note}]\n`);
+    }
+  });
+  return exitCode;
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        session: { type: 'string' },
+        interpreter: { type: 'string', short: 'i' },
+        timeout: { type: 'string' },
+        server: { type: 'string' },
+        start: { type: 'boolean' },
+        code: { type: 'string', short: 'c' },
+      },
+    });
+  } catch (error) {
+    throw new CuvetteError('invalid_input', `${messageOf(error)}. Run: cuvette help`, { cause: error });
+  }
+}
+
+function readCode(file: string | undefined): string {
+  if ((file === undefined || file === '-') && process.stdin.isTTY) {
+    throw new CuvetteError(
+      'invalid_input',
+      "Nothing to run. Give a file, or code on standard input:\n  cuvette run <<'PY'\n  print('hello')\n  PY",
+    );
+  }
+  try {
+    return readFileSync(file === undefined || file === '-' ? 0 : file, 'utf8');
+  } catch (error) {
+    throw new CuvetteError('invalid_input', `${file ?? 'Standard input'} cannot be read: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value >= 0) return value;
+  throw new CuvetteError('invalid_input', `--timeout takes seconds, not ${text}.`);
+}
+
+/** Code of a session that runs `cuvette run` in that same session would wait for itself. */
+function refuseInside(socket: string): never {
+  throw new CuvetteError(
+    'inside_session',
+    `This shell was started by session ${process.env.CUVETTE_SESSION} itself, which would wait for itself (${socket}). Call the code directly, or use another session with --session.`,
+  );
+}

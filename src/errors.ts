@@ -1,0 +1,47 @@
+/** One table of everything that can go wrong: its code, its HTTP status, its exit code. The message says what to do. */
+
+const TABLE = {
+  invalid_input: { status: 400, exit: 2 },
+  unknown_session: { status: 404, exit: 2 },
+  unknown_execution: { status: 404, exit: 2 },
+  unknown_interpreter: { status: 404, exit: 2 },
+  interpreter_exists: { status: 409, exit: 2 },
+  interpreter_failed: { status: 502, exit: 70 },
+  python_missing: { status: 503, exit: 69 },
+  python_too_old: { status: 422, exit: 2 },
+  folder_unusable: { status: 500, exit: 73 },
+  no_server: { status: 503, exit: 69 },
+  ambiguous_server: { status: 409, exit: 2 },
+  inside_session: { status: 409, exit: 2 },
+  internal: { status: 500, exit: 70 },
+} as const;
+
+export type ErrorCode = keyof typeof TABLE;
+
+/** An error that a user can act on: what happened, with what, and what to do next. */
+export class CuvetteError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'CuvetteError';
+    this.code = code;
+  }
+
+  get status(): number {
+    return TABLE[this.code].status;
+  }
+
+  get exitCode(): number {
+    return TABLE[this.code].exit;
+  }
+}
+
+export function toCuvetteError(error: unknown): CuvetteError {
+  if (error instanceof CuvetteError) return error;
+  return new CuvetteError('internal', messageOf(error), { cause: error });
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,94 @@
+/** What a session needs of anything that runs code. Python is the first; other languages stand beside it. */
+
+export type MimeBundle = Record<string, unknown>;
+
+/** One thing that code showed, in Jupyter's vocabulary. */
+export type Output =
+  | { type: 'stream'; name: 'stdout' | 'stderr'; text: string }
+  | { type: 'display'; data: MimeBundle; metadata: MimeBundle; preview?: string; displayId?: string; update?: boolean }
+  | { type: 'result'; data: MimeBundle; metadata: MimeBundle; preview?: string }
+  | { type: 'error'; ename: string; evalue: string; traceback: string[] };
+
+export interface InstallAnswer {
+  installed: boolean;
+  /** Folders to add to the interpreter's search path. */
+  paths?: string[];
+  /** What the user can do, shown in the import error. */
+  hint?: string;
+}
+
+/** What an interpreter reports while an execution runs. `seq` is what to acknowledge once it is on disk. */
+export type InterpreterEvent =
+  | { kind: 'output'; id: string; seq: number; output: Output }
+  | { kind: 'missing-package'; id: string; seq: number; module: string }
+  | { kind: 'done'; id: string; seq: number; ending: Ending };
+
+export type StopReason = 'timeout' | 'cancelled' | 'output-limit';
+export type Rung = 'interrupted' | 'children-killed' | 'killed';
+
+/** How an execution ended, as the interpreter saw it. */
+export interface Ending {
+  status: 'ok' | 'error' | 'exit' | 'death';
+  exitCode?: number;
+  errorName?: string;
+  death?: { exit: number | null; signal: string | null; oom: boolean };
+  /** The interpreter was ended because user code broke its control channel. */
+  brokeChannel?: boolean;
+  stopped?: { why: StopReason; rung: Rung };
+  wall: number;
+  cpu: number;
+  peak: number;
+  /** Commands of the processes that ended with the call. */
+  ended: string[];
+}
+
+export interface Variable {
+  name: string;
+  type: string;
+  shape?: number[];
+  dtype?: string;
+  length?: number;
+  bytes?: number;
+  preview?: string;
+}
+
+export interface RunRequest {
+  id: string;
+  code: string;
+  /** The number of the execution in its session, for tracebacks. */
+  cell: number;
+  /** Seconds, or null for no limit. */
+  timeout: number | null;
+  /** Characters that may be printed. */
+  limit: number;
+}
+
+export interface InterpreterState {
+  pid: number;
+  version: string;
+  executable: string;
+  /** Grows each time that the interpreter had to start afresh. */
+  generation: number;
+  /** The execution that was already running when the server came. */
+  running: string | null;
+}
+
+/** A live interpreter. After `onLost`, it is gone, and a new one must be started. */
+export interface LiveInterpreter {
+  readonly state: InterpreterState;
+  onEvent(listener: (event: InterpreterEvent) => void): void;
+  onLost(listener: () => void): void;
+  /** It died while nothing ran, and has started afresh; says how it died. */
+  onIdleDeath(listener: (cause: string) => void): void;
+  execute(request: RunRequest): void;
+  interrupt(id: string, why: StopReason): void;
+  acknowledge(seq: number): void;
+  answerInstall(answer: InstallAnswer): void;
+  variables(): Promise<Variable[]>;
+  /** A fresh interpreter in place of this one; whatever ran is ended. */
+  reset(): Promise<void>;
+  /** Lets go of it: it waits for another server, for that long, or as long as its owner lives. */
+  leave(linger: number, owner: { pid: number; started: string } | null): void;
+  /** Ends it and everything it started. */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,130 @@
+/** A connection to one session's Python: speaks the driver's protocol, and hides it behind `LiveInterpreter`. */
+
+import { connect, type Socket } from 'node:net';
+import { CuvetteError } from '../../errors.ts';
+import { readLines, writeLine } from '../../json-lines.ts';
+import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreter.ts';
+import { type DriverMessage, type Hello, parseMessage, toEvent, toVariables } from './messages.ts';
+
+/** Connects to a driver that listens on this socket; undefined if none does. */
+export async function connectDriver(path: string): Promise<LiveInterpreter | undefined> {
+  const socket = await openSocket(path);
+  return socket && (await greet(socket));
+}
+
+export function openSocket(path: string): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => resolve(socket));
+    socket.once('error', () => resolve(undefined));
+  });
+}
+
+function greet(socket: Socket): Promise<LiveInterpreter | undefined> {
+  return new Promise((resolve) => {
+    let handle: ((message: DriverMessage) => void) | undefined;
+    readLines(socket, (line) => {
+      const message = parseMessage(line);
+      if (!message) return;
+      if (message.ev !== 'hello') return handle?.(message);
+      const driver = createDriver(socket, message);
+      handle = driver.handle;
+      resolve(driver.interpreter);
+    });
+    socket.once('close', () => resolve(undefined));
+    socket.on('error', () => socket.destroy());
+  });
+}
+
+function createDriver(socket: Socket, hello: Hello) {
+  const state = {
+    pid: hello.pid,
+    version: hello.python,
+    executable: hello.executable,
+    generation: hello.generation,
+    running: hello.running,
+  };
+  let onEvent: ((event: InterpreterEvent) => void) | undefined;
+  // Replayed events come right after the greeting, before anybody listens.
+  let early: InterpreterEvent[] = [];
+  const waiting = new Map<string, { resolve: (message: DriverMessage) => void; reject: (error: Error) => void }>();
+  let onIdleDeath: ((cause: string) => void) | undefined;
+  let questions = 0;
+
+  const send = (message: object) => writeLine(socket, message);
+
+  function ask(op: 'variables' | 'reset'): Promise<DriverMessage> {
+    questions += 1;
+    const id = `${op}-${questions}`;
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      send({ op, id });
+    });
+  }
+
+  function handle(message: DriverMessage): void {
+    if (message.ev === 'restarted') {
+      state.generation = message.generation;
+      if (message.idle) onIdleDeath?.(message.death.signal ?? `exit status ${message.death.exit}`);
+      return;
+    }
+    if (message.ev === 'variables' || message.ev === 'reset') {
+      if (message.ev === 'reset') state.generation = message.generation;
+      waiting.get(message.id)?.resolve(message);
+      waiting.delete(message.id);
+      return;
+    }
+    const event = toEvent(message);
+    if (!event) return;
+    if (onEvent) onEvent(event);
+    else early.push(event);
+  }
+
+  socket.once('close', () => {
+    for (const { reject } of waiting.values()) {
+      reject(
+        new CuvetteError(
+          'interpreter_failed',
+          'The interpreter ended before it answered; the next call starts a new one.',
+        ),
+      );
+    }
+    waiting.clear();
+  });
+
+  const interpreter: LiveInterpreter = {
+    state,
+    onEvent(listener) {
+      onEvent = listener;
+      for (const event of early) listener(event);
+      early = [];
+    },
+    onLost: (listener) => void socket.once('close', listener),
+    onIdleDeath(listener) {
+      onIdleDeath = listener;
+    },
+    execute: (request) => send({ op: 'execute', ...request }),
+    interrupt: (id, why) => send({ op: 'interrupt', id, reason: why }),
+    acknowledge: (seq) => send({ op: 'ack', seq }),
+    answerInstall: (answer) => send({ op: 'answer', ...answer }),
+    async variables(): Promise<Variable[]> {
+      const answer = await ask('variables');
+      return answer.ev === 'variables' ? toVariables(answer) : [];
+    },
+    async reset() {
+      await ask('reset');
+    },
+    leave(linger, owner) {
+      send({ op: 'leave', linger, owner: owner && [owner.pid, owner.started] });
+      socket.end();
+    },
+    stop() {
+      return new Promise((resolve) => {
+        if (socket.closed) return resolve();
+        socket.once('close', () => resolve());
+        send({ op: 'stop' });
+      });
+    },
+  };
+  return { interpreter, handle };
+}

@@ -1,0 +1,155 @@
+/** The driver's messages, checked where they come in: the process that sends them also runs user code. */
+
+import * as z from 'zod';
+import type { Ending, InterpreterEvent, Output, Variable } from '../interpreter.ts';
+
+const bundle = z.record(z.string(), z.unknown());
+const death = z.object({
+  exit: z.number().nullable(),
+  signal: z.string().nullable(),
+  oom: z.boolean(),
+  cpu: z.number(),
+  peak: z.number(),
+});
+
+const hello = z.object({
+  ev: z.literal('hello'),
+  pid: z.number(),
+  worker: z.number(),
+  generation: z.number(),
+  running: z.string().nullable(),
+  python: z.string(),
+  executable: z.string(),
+  ipython: z.string().nullable(),
+});
+
+const shown = { seq: z.number(), id: z.string() };
+const rich = { data: bundle, metadata: bundle.default({}), preview: z.string().optional() };
+
+const done = z.object({
+  ev: z.literal('done'),
+  ...shown,
+  status: z.enum(['ok', 'error', 'exit']).optional(),
+  code: z.number().optional(),
+  ename: z.string().optional(),
+  death: death.optional(),
+  cause: z.string().nullable(),
+  stopped: z
+    .object({
+      why: z.enum(['timeout', 'cancelled', 'output-limit']),
+      rung: z.enum(['interrupted', 'children-killed', 'killed']),
+    })
+    .nullable(),
+  wall: z.number(),
+  cpu: z.number().optional(),
+  peak: z.number().optional(),
+  ended: z.array(z.string()),
+});
+
+const variable = z.object({
+  name: z.string(),
+  type: z.string(),
+  shape: z.array(z.number()).optional(),
+  dtype: z.string().optional(),
+  length: z.number().optional(),
+  bytes: z.number().optional(),
+  preview: z.string().optional(),
+});
+
+const message = z.discriminatedUnion('ev', [
+  hello,
+  z.object({ ev: z.literal('stream'), ...shown, name: z.enum(['stdout', 'stderr']), text: z.string() }),
+  z.object({
+    ev: z.literal('display'),
+    ...shown,
+    ...rich,
+    display_id: z.string().optional(),
+    update: z.boolean().optional(),
+  }),
+  z.object({ ev: z.literal('result'), ...shown, ...rich }),
+  z.object({ ev: z.literal('error'), ...shown, ename: z.string(), evalue: z.string(), traceback: z.array(z.string()) }),
+  z.object({ ev: z.literal('install'), ...shown, name: z.string() }),
+  done,
+  z.object({ ev: z.literal('variables'), ...shown, variables: z.array(variable) }),
+  z.object({ ev: z.literal('reset'), ...shown, worker: z.number(), generation: z.number() }),
+  z.object({
+    ev: z.literal('restarted'),
+    seq: z.number(),
+    worker: z.number(),
+    generation: z.number(),
+    idle: z.boolean(),
+    death,
+  }),
+]);
+
+export type DriverMessage = z.infer<typeof message>;
+export type Hello = z.infer<typeof hello>;
+
+/** The message, or undefined for one that makes no sense. */
+export function parseMessage(line: string): DriverMessage | undefined {
+  try {
+    return message.safeParse(JSON.parse(line)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The events that concern one execution; the other messages answer the server's own questions. */
+export function toEvent(message: DriverMessage): InterpreterEvent | undefined {
+  if (message.ev === 'install')
+    return { kind: 'missing-package', id: message.id, seq: message.seq, module: message.name };
+  if (message.ev === 'done') return { kind: 'done', id: message.id, seq: message.seq, ending: toEnding(message) };
+  const output = toOutput(message);
+  return output && 'id' in message ? { kind: 'output', id: message.id, seq: message.seq, output } : undefined;
+}
+
+export function toVariables(message: Extract<DriverMessage, { ev: 'variables' }>): Variable[] {
+  return message.variables.map(withoutUndefined);
+}
+
+function toOutput(message: DriverMessage): Output | undefined {
+  if (message.ev === 'stream') return { type: 'stream', name: message.name, text: message.text };
+  if (message.ev === 'error') {
+    return { type: 'error', ename: message.ename, evalue: message.evalue, traceback: message.traceback };
+  }
+  if (message.ev === 'result') {
+    return withoutUndefined({
+      type: 'result' as const,
+      data: message.data,
+      metadata: message.metadata,
+      preview: message.preview,
+    });
+  }
+  if (message.ev !== 'display') return undefined;
+  return withoutUndefined({
+    type: 'display' as const,
+    data: message.data,
+    metadata: message.metadata,
+    preview: message.preview,
+    displayId: message.display_id,
+    update: message.update,
+  });
+}
+
+function toEnding(message: z.infer<typeof done>): Ending {
+  const { death, stopped } = message;
+  return withoutUndefined({
+    status: death ? 'death' : (message.status ?? 'ok'),
+    exitCode: message.code,
+    errorName: message.ename,
+    death: death && { exit: death.exit, signal: death.signal, oom: death.oom },
+    brokeChannel: message.cause === 'channel' || undefined,
+    stopped: stopped ?? undefined,
+    wall: message.wall,
+    cpu: death?.cpu ?? message.cpu ?? 0,
+    peak: death?.peak ?? message.peak ?? 0,
+    ended: message.ended,
+  });
+}
+
+type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+
+/** Absent, rather than present and undefined. */
+function withoutUndefined<T extends object>(value: T): Defined<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as Defined<T>;
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+/** The way in: reads the command and loads only what that command needs. */
+
+import { CuvetteError, messageOf } from './errors.ts';
+
+interface Command {
+  main(args: string[]): Promise<number | undefined>;
+}
+
+const COMMANDS: Record<string, () => Promise<Command>> = {
+  run: () => import('./cli/run.ts'),
+  mcp: () => import('./cli/mcp.ts'),
+  serve: () => import('./cli/serve.ts'),
+  call: () => import('./cli/call.ts'),
+  doctor: () => import('./cli/doctor.ts'),
+  help: () => import('./cli/help.ts'),
+};
+
+async function main(): Promise<void> {
+  const [first = 'help', ...args] = process.argv.slice(2);
+  const name =
+    ({ '--help': 'help', '-h': 'help', '--version': 'help', '-v': 'help' } as Record<string, string>)[first] ?? first;
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (!load) throw new CuvetteError('invalid_input', `There is no command ${first}. Run: cuvette help`);
+  const command = await load();
+  process.exitCode = (await command.main(name === 'help' ? [first, ...args] : args)) ?? 0;
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`cuvette: ${messageOf(error)}\n`);
+  if (!(error instanceof CuvetteError) && process.env.CUVETTE_LOG_LEVEL === 'debug')
+    process.stderr.write(`${(error as Error).stack}\n`);
+  process.exitCode = error instanceof CuvetteError ? error.exitCode : 70;
+});

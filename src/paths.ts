@@ -1,0 +1,50 @@
+/** Where things live on this machine. Light on purpose: the shell client loads it before anything else. */
+
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { CuvetteError, messageOf } from './errors.ts';
+
+export interface Paths {
+  /** Can be deleted at any time: the managed Python environment. */
+  cache: string;
+  /** History, outputs, saved interpreters. */
+  data: string;
+  /** Sockets and the records of live servers; only its owner can enter it. */
+  runtime: string;
+}
+
+export function findPaths(env: NodeJS.ProcessEnv = process.env): Paths {
+  if (env.CUVETTE_HOME) {
+    const home = env.CUVETTE_HOME;
+    return { cache: join(home, 'cache'), data: join(home, 'data'), runtime: join(home, 'run') };
+  }
+  const cache = join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'cuvette');
+  const data = join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'cuvette');
+  const runtime = env.XDG_RUNTIME_DIR ? join(env.XDG_RUNTIME_DIR, 'cuvette') : join(cache, 'run');
+  return { cache, data, runtime };
+}
+
+/** Makes a folder that only its owner can enter; refuses one that somebody else controls. */
+export function privateFolder(path: string): string {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    accessSync(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new CuvetteError(
+      'folder_unusable',
+      `${path} cannot be written (${messageOf(error)}). Make it writable, or set CUVETTE_HOME to a folder of yours.`,
+      { cause: error },
+    );
+  }
+  const { uid, mode } = statSync(path);
+  const isForeign = process.getuid !== undefined && uid !== process.getuid();
+  if (isForeign || (mode & 0o077) !== 0) {
+    throw new CuvetteError(
+      'folder_unusable',
+      `${path} must belong to you alone (${isForeign ? 'it belongs to another user' : 'others can enter it'}). ` +
+        `Run: chmod 700 ${path}, or set CUVETTE_HOME to a folder of yours.`,
+    );
+  }
+  return path;
+}

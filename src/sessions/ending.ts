@@ -1,0 +1,105 @@
+/** From how an interpreter saw an execution end to what its caller is told: outcome, reason, exit code. Pure. */
+
+import type { Ending } from '../interpreters/interpreter.ts';
+import type { Outcome, Reason } from './record.ts';
+
+export interface Verdict {
+  outcome: Outcome;
+  reason: Reason | null;
+  exitCode: number;
+  variablesSurvived: boolean;
+}
+
+const SIGNALS: Record<string, number> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGABRT: 6,
+  SIGBUS: 7,
+  SIGFPE: 8,
+  SIGKILL: 9,
+  SIGSEGV: 11,
+  SIGTERM: 15,
+};
+const RUNGS = {
+  interrupted: 'it was interrupted',
+  'children-killed': 'the processes it had started were ended, and it was interrupted',
+  killed: 'it did not react to interrupts, so its interpreter was ended',
+};
+
+export function judge(ending: Ending, limits: { timeout: number | null; maxOutput: number }): Verdict {
+  const variablesSurvived = ending.status !== 'death';
+  const fate = variablesSurvived ? 'Variables survived.' : LOST;
+  if (ending.stopped) return judgeStopped(ending.stopped, fate, variablesSurvived, limits);
+  if (ending.death)
+    return { outcome: 'died', variablesSurvived, ...judgeDeath(ending.death, ending.brokeChannel ?? false) };
+  if (ending.status === 'exit') {
+    const exitCode = ending.exitCode ?? 0;
+    if (exitCode === 0) return { outcome: 'ok', reason: null, exitCode, variablesSurvived };
+    const message = `The code called sys.exit with status ${exitCode}. Variables survived.`;
+    return { outcome: 'error', reason: { code: 'exit', message }, exitCode, variablesSurvived };
+  }
+  if (ending.status === 'error') {
+    const message = `The code raised ${ending.errorName ?? 'an exception'}.`;
+    return { outcome: 'error', reason: { code: 'exception', message }, exitCode: 1, variablesSurvived };
+  }
+  return { outcome: 'ok', reason: null, exitCode: 0, variablesSurvived };
+}
+
+/** The interpreter vanished, and nobody is left to say how. */
+export function judgeLost(): Verdict {
+  const message = `The interpreter and its keeper were killed from outside. ${LOST}`;
+  return { outcome: 'died', reason: { code: 'interpreter-lost', message }, exitCode: 137, variablesSurvived: false };
+}
+
+/** It never ran: cancelled in the queue, or its server ended first. */
+export function judgeNotStarted(message: string): Verdict {
+  return { outcome: 'cancelled', reason: { code: 'not-started', message }, exitCode: 130, variablesSurvived: true };
+}
+
+const LOST = 'Its variables are lost; the next call runs in a fresh interpreter.';
+
+function judgeStopped(
+  stopped: NonNullable<Ending['stopped']>,
+  fate: string,
+  variablesSurvived: boolean,
+  limits: { timeout: number | null; maxOutput: number },
+): Verdict {
+  const how = RUNGS[stopped.rung];
+  if (stopped.why === 'timeout') {
+    const message = `Timed out after ${limits.timeout} s: ${how}. ${fate} Allow more time with timeout, or run it in the background.`;
+    return { outcome: 'timeout', reason: { code: 'timeout', message }, exitCode: 124, variablesSurvived };
+  }
+  if (stopped.why === 'output-limit') {
+    const message = `It printed more than ${limits.maxOutput.toLocaleString('en')} characters: ${how}. ${fate} Print less, or write to a file.`;
+    return { outcome: 'error', reason: { code: 'output-limit', message }, exitCode: 1, variablesSurvived };
+  }
+  return {
+    outcome: 'cancelled',
+    reason: { code: 'cancelled', message: `Cancelled: ${how}. ${fate}` },
+    exitCode: 130,
+    variablesSurvived,
+  };
+}
+
+function judgeDeath(death: NonNullable<Ending['death']>, brokeChannel: boolean): { reason: Reason; exitCode: number } {
+  if (brokeChannel) {
+    const message = `The code closed or wrote to the interpreter's own control channel. ${LOST}`;
+    return { reason: { code: 'broken-channel', message }, exitCode: 1 };
+  }
+  if (death.signal === null) {
+    const message = `The code ended its interpreter with exit status ${death.exit}. ${LOST}`;
+    return { reason: { code: 'process-exit', message }, exitCode: death.exit ?? 1 };
+  }
+  const exitCode = 128 + (SIGNALS[death.signal] ?? 0);
+  if (death.signal === 'SIGKILL' && death.oom) {
+    return {
+      reason: {
+        code: 'out-of-memory',
+        message: `The machine ran out of memory, and the interpreter was killed. ${LOST}`,
+      },
+      exitCode,
+    };
+  }
+  const name = death.signal === 'SIGSEGV' ? 'crashed (segmentation fault, SIGSEGV)' : `was killed by ${death.signal}`;
+  return { reason: { code: 'signal', message: `The interpreter ${name}. ${LOST}` }, exitCode };
+}

@@ -1,0 +1,125 @@
+/** One execution while it lives in this server: takes its interpreter's events, keeps its record on disk, and tells who watches. */
+
+import { EventEmitter } from 'node:events';
+import type { Ending, InterpreterEvent, LiveInterpreter, Output } from '../interpreters/interpreter.ts';
+import type { Installed } from '../interpreters/python/installs.ts';
+import type { Verdict } from './ending.ts';
+import type { ExecutionRecord } from './record.ts';
+import type { Store } from './store.ts';
+import { createTranscript, type Transcript } from './transcript.ts';
+
+const FLUSH_AFTER = 300;
+
+export interface Execution {
+  readonly record: ExecutionRecord;
+  readonly transcript: Transcript;
+  /** Resolves, with the record on disk, when the execution has come to its end. */
+  readonly done: Promise<ExecutionRecord>;
+  readonly signal: AbortSignal;
+  onOutput(listener: (output: Output) => void): () => void;
+  /** Notes that it now runs. */
+  start(): void;
+  take(event: Extract<InterpreterEvent, { kind: 'output' }>, from: LiveInterpreter): void;
+  note(note: string): void;
+  noteInstall(installed: Installed): void;
+  finish(verdict: Verdict, ending?: Ending, acknowledge?: () => void, seq?: number): Promise<void>;
+}
+
+export function createExecution(
+  record: ExecutionRecord,
+  store: Store,
+  options: { path: string; limit: number },
+): Execution {
+  const isResumed = record.outputs.length > 0 || record.outputFile !== null;
+  const transcript = createTranscript({
+    ...options,
+    ...(isResumed && {
+      resume: {
+        outputs: record.outputs,
+        length: record.textLength,
+        file: record.outputFile,
+        bytes: record.outputBytes,
+      },
+    }),
+  });
+  const watchers = new EventEmitter();
+  watchers.setMaxListeners(0);
+  const ended = new AbortController();
+  let resolveDone: (record: ExecutionRecord) => void = () => {};
+  const done = new Promise<ExecutionRecord>((resolve) => {
+    resolveDone = resolve;
+  });
+  let seen = store.acknowledged(record.session, record.number);
+  let written = seen;
+  let timer: NodeJS.Timeout | undefined;
+
+  let persisting = Promise.resolve();
+
+  /** Brings the record up to date on disk; one at a time, so that the text and the record agree. */
+  function persist(): Promise<void> {
+    persisting = persisting.then(writeRecord);
+    return persisting;
+  }
+
+  async function writeRecord(): Promise<void> {
+    const seq = seen;
+    const snapshot = { outputs: [...transcript.outputs], textLength: transcript.length, outputFile: transcript.file };
+    await transcript.flush();
+    Object.assign(record, snapshot, { outputBytes: transcript.bytes });
+    store.putExecution(record, seq);
+    written = seq;
+  }
+
+  function persistSoon(from: LiveInterpreter): void {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      persist().then(
+        () => from.acknowledge(written),
+        () => {},
+      );
+    }, FLUSH_AFTER);
+  }
+
+  if (record.state === 'done') resolveDone(record);
+
+  return {
+    record,
+    transcript,
+    done,
+    signal: ended.signal,
+    onOutput(listener) {
+      watchers.on('output', listener);
+      return () => watchers.off('output', listener);
+    },
+    start() {
+      record.state = 'running';
+      record.startedAt = Date.now();
+      store.putExecution(record, seen);
+    },
+    take(event, from) {
+      if (event.seq <= seen) return;
+      seen = event.seq;
+      transcript.add(event.output);
+      watchers.emit('output', event.output);
+      persistSoon(from);
+    },
+    note: (note) => void record.notes.push(note),
+    noteInstall: (installed) => void record.installed.push(installed),
+    async finish(verdict, ending, acknowledge, seq) {
+      clearTimeout(timer);
+      timer = undefined;
+      if (seq !== undefined) seen = Math.max(seen, seq);
+      Object.assign(record, verdict, {
+        state: 'done',
+        wall: ending?.wall ?? (Date.now() - record.startedAt) / 1000,
+        cpu: ending?.cpu ?? null,
+        peak: ending?.peak ?? null,
+        ended: ending?.ended ?? [],
+      });
+      await persist();
+      acknowledge?.();
+      ended.abort();
+      resolveDone(record);
+    },
+  };
+}

@@ -1,0 +1,280 @@
+/** The interpreters of one session: finds those that an earlier server left, starts the others, and says what there is. */
+
+import { createHash } from 'node:crypto';
+import { existsSync, rmSync } from 'node:fs';
+import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
+import { CuvetteError } from '../errors.ts';
+import type { LiveInterpreter } from '../interpreters/interpreter.ts';
+import { discoverPythons } from '../interpreters/python/discover.ts';
+import { connectDriver } from '../interpreters/python/driver.ts';
+import { type Environment, zygoteSpec } from '../interpreters/python/environment.ts';
+import { probePython } from '../interpreters/python/probe.ts';
+import type { Zygotes } from '../interpreters/python/zygotes.ts';
+import type { SavedInterpreter, Store } from './store.ts';
+
+export const BUILTIN = 'builtin';
+
+export interface PoolOptions {
+  session: string;
+  project: string;
+  runtime: string;
+  linger: number;
+  store: Store;
+  environment: Environment;
+  zygotes: Zygotes;
+}
+
+export interface InterpreterListing {
+  name: string;
+  source: 'builtin' | 'saved' | 'transient' | 'discovered';
+  state: 'running' | 'stopped';
+  python: string | null;
+  version: string | null;
+  cwd: string;
+  pid: number | null;
+  startedAt: number | null;
+  hasStartupScript: boolean;
+  description: string | null;
+}
+
+export interface OpenedInterpreter {
+  live: LiveInterpreter;
+  /** True if it was started just now, with nothing in it. */
+  isFresh: boolean;
+}
+
+export interface InterpreterPool {
+  /** The interpreter of that name, running; started if need be. */
+  open(name: string): Promise<OpenedInterpreter>;
+  /** The interpreter of that name if one runs already, here or left by an earlier server. */
+  attach(name: string): Promise<LiveInterpreter | undefined>;
+  isBuiltin(name: string): boolean;
+  list(): Promise<InterpreterListing[]>;
+  add(interpreter: SavedInterpreter): Promise<InterpreterListing>;
+  stop(name: string, remove: boolean): Promise<string>;
+  running(): Promise<LiveInterpreter[]>;
+}
+
+interface Slot {
+  live: LiveInterpreter;
+  startedAt: number;
+}
+
+export function createInterpreterPool(
+  options: PoolOptions,
+  onOpen: (name: string, live: LiveInterpreter) => void,
+): InterpreterPool {
+  const { session, project, runtime, store, environment, zygotes } = options;
+  const slots = new Map<string, Promise<Slot | undefined>>();
+
+  const socketOf = (name: string) => {
+    const mark = createHash('sha256').update(name).digest('hex').slice(0, 6);
+    return join(runtime, 'k', `${session}.${mark}`, 'sock');
+  };
+
+  const added = () => store.interpreters(project, session);
+  const discovered = () => discoverPythons(project).filter(({ name }) => !added().some((known) => known.name === name));
+
+  function hold(name: string, starting: Promise<LiveInterpreter | undefined>): Promise<Slot | undefined> {
+    const slot = starting.then((live) => {
+      if (!live) return undefined;
+      live.onLost(() => slots.delete(name));
+      onOpen(name, live);
+      return { live, startedAt: Date.now() };
+    });
+    slots.set(name, slot);
+    slot.then(
+      (found) => found || slots.delete(name),
+      () => slots.delete(name),
+    );
+    return slot;
+  }
+
+  async function attach(name: string): Promise<LiveInterpreter | undefined> {
+    const slot = await (slots.get(name) ?? hold(name, connectDriver(socketOf(name))));
+    return slot?.live;
+  }
+
+  async function open(name: string): Promise<OpenedInterpreter> {
+    const spec = await specOf(name);
+    const found = await attach(name);
+    if (found) return { live: found, isFresh: false };
+    const slot = await hold(name, start(name, spec));
+    if (!slot)
+      throw new CuvetteError(
+        'interpreter_failed',
+        `The interpreter ${name} ended as soon as it had started. Run: cuvette doctor.`,
+      );
+    return { live: slot.live, isFresh: true };
+  }
+
+  async function start(name: string, spec: Spec): Promise<LiveInterpreter | undefined> {
+    const socket = socketOf(name);
+    rmSync(socket, { force: true });
+    await zygotes.spawn(spec.zygote, {
+      socket,
+      cwd: spec.cwd,
+      env: { ...spec.env, CUVETTE_SESSION: session },
+      linger: options.linger,
+      startup: spec.startup,
+    });
+    return connectDriver(socket);
+  }
+
+  interface Spec {
+    zygote: { python: string; preload: string[] };
+    cwd: string;
+    env: Record<string, string>;
+    startup: string | null;
+  }
+
+  async function specOf(name: string): Promise<Spec> {
+    if (name === BUILTIN) {
+      const zygote = zygoteSpec(await environment.state());
+      return { zygote, cwd: project, env: environmentFor(zygote.python), startup: null };
+    }
+    const known = added().find((candidate) => candidate.name === name);
+    const python = known?.python ?? discovered().find((candidate) => candidate.name === name)?.python;
+    if (!python)
+      throw unknownInterpreter(name, [
+        BUILTIN,
+        ...added().map((one) => one.name),
+        ...discovered().map((one) => one.name),
+      ]);
+    if (!slots.has(name)) await probePython(python);
+    return {
+      zygote: { python, preload: [] },
+      cwd: known?.cwd ?? project,
+      env: { ...environmentFor(python), ...known?.env },
+      startup: known?.startup ?? null,
+    };
+  }
+
+  async function describe(
+    base: Omit<InterpreterListing, 'state' | 'version' | 'pid' | 'startedAt'>,
+  ): Promise<InterpreterListing> {
+    const slot = await slots.get(base.name)?.catch(() => undefined);
+    if (!slot) return { ...base, state: 'stopped', version: null, pid: null, startedAt: null };
+    const { state } = slot.live;
+    return {
+      ...base,
+      state: 'running',
+      python: state.executable,
+      version: state.version,
+      pid: state.pid,
+      startedAt: slot.startedAt,
+    };
+  }
+
+  const listed = (one: SavedInterpreter) =>
+    describe({
+      name: one.name,
+      source: one.saved ? 'saved' : 'transient',
+      python: one.python,
+      cwd: one.cwd ?? project,
+      hasStartupScript: one.startup !== null,
+      description: one.description,
+    });
+
+  return {
+    open,
+    attach,
+    isBuiltin: (name) => name === BUILTIN,
+    async list() {
+      const state = await environment.state().catch(() => undefined);
+      const python = state && zygoteSpec(state).python;
+      return Promise.all([
+        describe({
+          name: BUILTIN,
+          source: 'builtin',
+          python: python ?? null,
+          cwd: project,
+          hasStartupScript: false,
+          description: null,
+        }),
+        ...added().map(listed),
+        ...discovered().map(({ name, python, description }) =>
+          describe({ name, source: 'discovered', python, cwd: project, hasStartupScript: false, description }),
+        ),
+      ]);
+    },
+    async add(given) {
+      if (given.name === BUILTIN)
+        throw new CuvetteError(
+          'interpreter_exists',
+          'builtin is the name of the interpreter that is always there; choose another.',
+        );
+      const interpreter = {
+        ...given,
+        python: absolute(project, given.python),
+        cwd: given.cwd && absolute(project, given.cwd),
+      };
+      if (interpreter.cwd && !existsSync(interpreter.cwd)) {
+        throw new CuvetteError(
+          'invalid_input',
+          `The folder ${interpreter.cwd} does not exist; make it, or leave cwd out for the project's.`,
+        );
+      }
+      await probePython(interpreter.python);
+      const before = added().find((known) => known.name === interpreter.name);
+      const isRunning = (await attach(interpreter.name)) !== undefined;
+      if (
+        isRunning &&
+        before &&
+        JSON.stringify({ ...before, saved: true }) !== JSON.stringify({ ...interpreter, saved: true })
+      ) {
+        throw new CuvetteError(
+          'interpreter_exists',
+          `An interpreter named ${interpreter.name} runs with other settings; stop it first: stop_interpreter.`,
+        );
+      }
+      store.putInterpreter(project, session, interpreter);
+      await open(interpreter.name);
+      return listed(interpreter);
+    },
+    async stop(name, remove) {
+      const known = added().find((candidate) => candidate.name === name);
+      const live = await attach(name);
+      if (name !== BUILTIN && !known && !live)
+        throw unknownInterpreter(
+          name,
+          added().map((one) => one.name),
+        );
+      await live?.stop();
+      slots.delete(name);
+      const isForgotten = known !== undefined && (remove || !known.saved);
+      if (isForgotten) store.removeInterpreter(project, session, name);
+      const did = live ? `Interpreter ${name} stopped` : `Interpreter ${name} was not running`;
+      if (isForgotten) return `${did}; its configuration is removed.`;
+      return name === BUILTIN
+        ? `${did}; it starts afresh on the next execute.`
+        : `${did}; it starts again on the next execute.`;
+    },
+    async running() {
+      const found = await Promise.all([...slots.values()].map((slot) => slot.catch(() => undefined)));
+      return found.flatMap((slot) => (slot ? [slot.live] : []));
+    },
+  };
+}
+
+/** The user's environment, with that Python's commands first on PATH. */
+function environmentFor(python: string): Record<string, string> {
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  const bin = dirname(python);
+  const isVirtual = existsSync(join(dirname(bin), 'pyvenv.cfg'));
+  if (!isVirtual) return env;
+  return { ...env, PATH: [bin, env.PATH].filter(Boolean).join(delimiter), VIRTUAL_ENV: dirname(bin) };
+}
+
+function absolute(project: string, path: string): string {
+  return isAbsolute(path) ? path : resolve(project, path);
+}
+
+function unknownInterpreter(name: string, known: string[]): CuvetteError {
+  return new CuvetteError(
+    'unknown_interpreter',
+    `There is no interpreter named ${name}. There ${known.length === 1 ? 'is' : 'are'}: ${known.join(', ') || 'none'}. Add one with add_interpreter(name, python_path).`,
+  );
+}

@@ -1,0 +1,112 @@
+/** Reads a part of an execution's text: by offset, by lines, or by pattern; from memory or from its file, a piece at a time. */
+
+import { createReadStream } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { CuvetteError } from '../errors.ts';
+import { packageFile } from '../package-root.ts';
+import type { Transcript } from './transcript.ts';
+
+export type Selection =
+  | { by: 'offset'; offset: number; limit: number }
+  | { by: 'lines'; from: number; count: number; limit: number }
+  | { by: 'pattern'; pattern: string; limit: number };
+
+export interface Page {
+  text: string;
+  /** Where to read on; null at the end of what there is. */
+  next: number | null;
+}
+
+const SEARCH_TIME = 10_000;
+
+export async function readPage(transcript: Transcript, selection: Selection): Promise<Page> {
+  await transcript.flush();
+  const pieces = () => (transcript.file ? fromFile(transcript.file) : fromMemory(transcript.head(transcript.length)));
+  if (selection.by === 'offset') return readOffset(pieces(), selection.offset, selection.limit, transcript.length);
+  if (selection.by === 'lines') return readLines(pieces(), selection.from, selection.count, selection.limit);
+  return search(transcript, selection.pattern, selection.limit);
+}
+
+async function readOffset(pieces: AsyncIterable<string>, offset: number, limit: number, length: number): Promise<Page> {
+  const start = offset < 0 ? Math.max(0, length + offset) : offset;
+  let position = 0;
+  let text = '';
+  for await (const piece of pieces) {
+    const from = Math.max(0, start - position);
+    position += piece.length;
+    if (from < piece.length) text += piece.slice(from, from + limit - text.length);
+    if (text.length >= limit) break;
+  }
+  const end = start + text.length;
+  return { text, next: end < length ? end : null };
+}
+
+/** Lines are counted from 1; a negative number counts from the end. */
+async function readLines(pieces: AsyncIterable<string>, from: number, count: number, limit: number): Promise<Page> {
+  const wanted: string[] = [];
+  let number = 0;
+  let size = 0;
+  let rest = '';
+  let isCut = false;
+  const take = (line: string) => {
+    number += 1;
+    if (from < 0) {
+      wanted.push(line);
+      if (wanted.length > -from) wanted.shift();
+      return;
+    }
+    if (number < from || wanted.length >= count) return;
+    if (size + line.length > limit && wanted.length > 0) {
+      isCut = true;
+      return;
+    }
+    if (isCut) return;
+    wanted.push(line.slice(0, limit));
+    size += line.length + 1;
+  };
+  for await (const piece of pieces) {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop() ?? '';
+    lines.forEach(take);
+  }
+  if (rest) take(rest);
+  const first = from < 0 ? Math.max(1, number - wanted.length + 1) : from;
+  const next = first + wanted.length;
+  return { text: wanted.join('\n').slice(0, limit), next: next <= number ? next : null };
+}
+
+/** In a thread of its own: a pattern that takes forever stops nobody but its author. */
+function search(transcript: Transcript, pattern: string, limit: number): Promise<Page> {
+  try {
+    new RegExp(pattern, 'u');
+  } catch (error) {
+    throw new CuvetteError(
+      'invalid_input',
+      `The pattern is not a regular expression: ${error instanceof Error ? error.message : error}.`,
+    );
+  }
+  const workerData = {
+    pattern,
+    limit,
+    file: transcript.file,
+    text: transcript.file ? null : transcript.head(transcript.length),
+  };
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(packageFile('dist', 'search-worker.js'), { workerData });
+    const timer = setTimeout(() => {
+      void worker.terminate();
+      reject(new CuvetteError('invalid_input', 'The pattern took too long to match; use a simpler one.'));
+    }, SEARCH_TIME);
+    worker.once('message', (text: string) => resolve({ text, next: null }));
+    worker.once('error', reject);
+    worker.once('exit', () => clearTimeout(timer));
+  });
+}
+
+async function* fromMemory(text: string): AsyncIterable<string> {
+  yield text;
+}
+
+function fromFile(file: string): AsyncIterable<string> {
+  return createReadStream(file, { encoding: 'utf8', highWaterMark: 1 << 18 });
+}

@@ -1,0 +1,58 @@
+/** One execution as it is remembered, and what its caller is told of it. */
+
+import type { Output } from '../interpreters/interpreter.ts';
+import type { Installed } from '../interpreters/python/installs.ts';
+
+export type Outcome = 'ok' | 'error' | 'timeout' | 'cancelled' | 'died';
+
+export type ReasonCode =
+  | 'exception'
+  | 'exit'
+  | 'timeout'
+  | 'cancelled'
+  | 'output-limit'
+  | 'out-of-memory'
+  | 'signal'
+  | 'process-exit'
+  | 'broken-channel'
+  | 'interpreter-lost'
+  | 'not-started';
+
+export interface Reason {
+  code: ReasonCode;
+  /** A sentence that the caller can act on. */
+  message: string;
+}
+
+export interface ExecutionRecord {
+  session: string;
+  number: number;
+  interpreter: string;
+  code: string;
+  state: 'queued' | 'running' | 'done';
+  outcome: Outcome | null;
+  reason: Reason | null;
+  /** The status that a shell would see. */
+  exitCode: number | null;
+  /** Seconds that it may run; null for no limit. */
+  timeout: number | null;
+  startedAt: number;
+  /** Seconds. */
+  wall: number | null;
+  cpu: number | null;
+  /** Bytes. */
+  peak: number | null;
+  variablesSurvived: boolean;
+  /** Commands of the processes that ended with the call. */
+  ended: string[];
+  installed: Installed[];
+  outputs: Output[];
+  /** Characters of text that the execution gave, all told. */
+  textLength: number;
+  /** Where the whole text is, if it is longer than an answer. */
+  outputFile: string | null;
+  /** Bytes of that file that are part of this record; more were written but never acknowledged. */
+  outputBytes: number;
+  /** What the caller should know beside the output. */
+  notes: string[];
+}

@@ -1,0 +1,300 @@
+/** One session: runs calls in the order in which they came, routes events to their execution, and recovers what a dead server left. */
+
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CuvetteError } from '../errors.ts';
+import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreters/interpreter.ts';
+import { adviseExternal, installForBuiltin } from '../interpreters/python/installs.ts';
+import type { ProcessId } from '../process-tree.ts';
+import { judge, judgeLost, judgeNotStarted } from './ending.ts';
+import { createExecution, type Execution } from './execution.ts';
+import { BUILTIN, createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
+import type { ExecutionRecord } from './record.ts';
+
+export interface ExecuteRequest {
+  code: string;
+  interpreter?: string | undefined;
+  /** Seconds; 0 for no limit. */
+  timeout?: number | undefined;
+  /** Ends the execution when aborted. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface SessionLimits {
+  timeout: number;
+  outputLimit: number;
+  maxOutput: number;
+  autoInstall: boolean;
+}
+
+export interface SessionOptions extends Omit<PoolOptions, 'session'> {
+  id: string;
+  /** Where long outputs go. */
+  folder: string;
+  limits: SessionLimits;
+}
+
+export interface Session {
+  readonly id: string;
+  readonly project: string;
+  readonly folder: string;
+  readonly limits: SessionLimits;
+  readonly interpreters: InterpreterPool;
+  /** Puts code in the queue. */
+  execute(request: ExecuteRequest): Execution;
+  /** An execution of this session, running or ended. */
+  execution(number: number): Execution;
+  /** The execution that runs now or waits to, newest last. */
+  pending(): Execution[];
+  history(): ExecutionRecord[];
+  interrupt(number: number): void;
+  variables(interpreter: string): Promise<Variable[]>;
+  /** Clears an interpreter; says how many names it held. */
+  reset(interpreter: string): Promise<number>;
+  /** Lets go of the interpreters; they wait for a server to come back. */
+  leave(linger: number, owner: ProcessId | null): Promise<void>;
+  /** Ends the interpreters. */
+  stop(): Promise<void>;
+}
+
+const REPLAY_TIME = 500;
+
+export function createSession(options: SessionOptions): Session {
+  const { id, project, folder, limits, store } = options;
+  const live = new Map<string, Execution>();
+  /** Interpreters that hold variables of earlier calls. */
+  const used = new Set(
+    store
+      .executions(id)
+      .filter((record) => record.variablesSurvived)
+      .map((record) => record.interpreter),
+  );
+  let last = store.lastNumber(id);
+  let lateTo: Execution | undefined;
+
+  const pool = createInterpreterPool({ ...options, session: id }, (name, interpreter) => {
+    interpreter.onEvent((event) => void onEvent(name, interpreter, event));
+    interpreter.onLost(() => onLost(name));
+    interpreter.onIdleDeath((cause) => {
+      used.delete(name);
+      idleDeaths.set(name, cause);
+    });
+  });
+  const idleDeaths = new Map<string, string>();
+  let queue: Promise<unknown> = recover();
+
+  function enqueue<T>(work: () => Promise<T>): Promise<T> {
+    const result = queue.then(work, work);
+    queue = result.catch(() => {});
+    return result;
+  }
+
+  function revive(record: ExecutionRecord): Execution {
+    return createExecution(record, store, {
+      path: join(folder, `output-${record.number}.txt`),
+      limit: limits.outputLimit,
+    });
+  }
+
+  // -- running ----------------------------------------------------------------------------------
+
+  function execute(request: ExecuteRequest): Execution {
+    last += 1;
+    const execution = revive({
+      session: id,
+      number: last,
+      interpreter: request.interpreter ?? BUILTIN,
+      code: request.code,
+      state: 'queued',
+      outcome: null,
+      reason: null,
+      exitCode: null,
+      timeout: request.timeout === 0 ? null : (request.timeout ?? (limits.timeout || null)),
+      startedAt: Date.now(),
+      wall: null,
+      cpu: null,
+      peak: null,
+      variablesSurvived: true,
+      ended: [],
+      installed: [],
+      outputs: [],
+      textLength: 0,
+      outputFile: null,
+      outputBytes: 0,
+      notes: [],
+    });
+    store.putExecution(execution.record, 0);
+    live.set(String(execution.record.number), execution);
+    enqueue(() => run(execution, request.signal)).catch((error) => {
+      const message = error instanceof Error ? error.message : String(error);
+      void execution.finish({
+        outcome: 'error',
+        reason: { code: 'not-started', message },
+        exitCode: 70,
+        variablesSurvived: true,
+      });
+    });
+    execution.done.then(() => live.delete(String(execution.record.number)));
+    return execution;
+  }
+
+  async function run(execution: Execution, signal?: AbortSignal): Promise<void> {
+    const { record } = execution;
+    if (record.state === 'done') return;
+    if (signal?.aborted) return execution.finish(judgeNotStarted('Cancelled before it was its turn; it did not run.'));
+    const { live: interpreter, isFresh } = await pool.open(record.interpreter);
+    noteLostState(execution, isFresh);
+    used.add(record.interpreter);
+    lateTo = execution;
+    execution.start();
+    const cancel = () => interpreter.interrupt(String(record.number), 'cancelled');
+    interpreter.execute({
+      id: String(record.number),
+      code: record.code,
+      cell: record.number,
+      timeout: record.timeout,
+      limit: limits.maxOutput,
+    });
+    signal?.addEventListener('abort', cancel, { once: true });
+    await execution.done;
+    signal?.removeEventListener('abort', cancel);
+    if (!record.variablesSurvived) used.delete(record.interpreter);
+  }
+
+  function noteLostState(execution: Execution, isFresh: boolean): void {
+    const { interpreter } = execution.record;
+    const cause = idleDeaths.get(interpreter);
+    idleDeaths.delete(interpreter);
+    if (cause) execution.note(`the interpreter had died between calls (${cause}); variables of earlier calls are lost`);
+    else if (isFresh && used.has(interpreter))
+      execution.note('a fresh interpreter: the one that earlier calls used has ended, and their variables are lost');
+  }
+
+  // -- events -----------------------------------------------------------------------------------
+
+  async function onEvent(name: string, interpreter: LiveInterpreter, event: InterpreterEvent): Promise<void> {
+    const execution = executionOf(event.id);
+    if (!execution) return interpreter.acknowledge(event.seq);
+    if (event.kind === 'output') return execution.take(event, interpreter);
+    if (event.kind === 'missing-package') return installFor(name, interpreter, execution, event.module);
+    const verdict = judge(event.ending, { timeout: execution.record.timeout, maxOutput: limits.maxOutput });
+    await execution.finish(verdict, event.ending, () => interpreter.acknowledge(event.seq), event.seq);
+  }
+
+  /** The execution that an event belongs to: a live one, or one whose threads still print after its end. */
+  function executionOf(eventId: string): Execution | undefined {
+    const known = live.get(eventId);
+    if (known) return known;
+    if (lateTo && String(lateTo.record.number) === eventId) return lateTo;
+    const record = store.execution(id, Number(eventId));
+    if (!record) return undefined;
+    lateTo = revive(record);
+    if (record.state !== 'done') live.set(eventId, lateTo);
+    return lateTo;
+  }
+
+  async function installFor(
+    name: string,
+    interpreter: LiveInterpreter,
+    execution: Execution,
+    module: string,
+  ): Promise<void> {
+    const { answer, installed } = pool.isBuiltin(name)
+      ? await installForBuiltin(options.environment, module, {
+          enabled: limits.autoInstall,
+          signal: execution.signal,
+        }).catch(failedInstall)
+      : adviseExternal(interpreter.state.executable, module);
+    if (installed) execution.noteInstall(installed);
+    interpreter.answerInstall(answer);
+  }
+
+  function onLost(name: string): void {
+    for (const execution of live.values()) {
+      const { record } = execution;
+      if (record.state === 'running' && record.interpreter === name) void execution.finish(judgeLost());
+    }
+  }
+
+  // -- after a crash ----------------------------------------------------------------------------
+
+  /** Picks up what was running when the last server died: the interpreters are still there, with all they have to tell. */
+  async function recover(): Promise<void> {
+    const unfinished = store.executions(id).filter((record) => record.state !== 'done');
+    for (const record of unfinished) {
+      const execution = revive(record);
+      live.set(String(record.number), execution);
+      execution.done.then(() => live.delete(String(record.number)));
+      if (record.state === 'queued')
+        await execution.finish(judgeNotStarted('The server stopped before it was its turn; it did not run.'));
+      else await resume(execution);
+    }
+  }
+
+  async function resume(execution: Execution): Promise<void> {
+    const { record } = execution;
+    const interpreter = await pool.attach(record.interpreter);
+    if (!interpreter) return execution.finish(judgeLost());
+    if (interpreter.state.running === String(record.number)) return void (await execution.done);
+    await Promise.race([execution.done, sleep(REPLAY_TIME, undefined, { ref: false })]);
+    if (execution.record.state !== 'done')
+      await execution.finish(judgeNotStarted('The server stopped just before it ran.'));
+  }
+
+  return {
+    id,
+    project,
+    folder,
+    limits,
+    interpreters: pool,
+    execute,
+    execution(number) {
+      const record = store.execution(id, number);
+      if (record) return live.get(String(number)) ?? revive(record);
+      throw new CuvetteError('unknown_execution', `Session ${id} has no execution ${number}; its last one is ${last}.`);
+    },
+    pending: () => [...live.values()],
+    history: () => store.executions(id),
+    interrupt(number) {
+      const execution = this.execution(number);
+      if (execution.record.state === 'queued') {
+        void execution.finish(judgeNotStarted('Cancelled before it was its turn; it did not run.'));
+      } else if (execution.record.state === 'running') {
+        pool
+          .attach(execution.record.interpreter)
+          .then((interpreter) => interpreter?.interrupt(String(number), 'cancelled'));
+      }
+    },
+    variables: (name) =>
+      enqueue(async () => {
+        const { live: interpreter } = await pool.open(name);
+        return interpreter.variables();
+      }),
+    async reset(name) {
+      for (const { record } of this.pending()) if (record.interpreter === name) this.interrupt(record.number);
+      return enqueue(async () => {
+        const { live: interpreter } = await pool.open(name);
+        const names = await interpreter.variables();
+        await interpreter.reset();
+        used.delete(name);
+        return names.length;
+      });
+    },
+    async leave(linger, owner) {
+      for (const interpreter of await pool.running()) interpreter.leave(linger, owner);
+    },
+    async stop() {
+      await Promise.all((await pool.running()).map((interpreter) => interpreter.stop()));
+    },
+  };
+}
+
+function failedInstall(error: unknown) {
+  return {
+    answer: {
+      installed: false,
+      hint: `It could not be installed: ${error instanceof Error ? error.message : String(error)}`,
+    },
+    installed: undefined,
+  };
+}

@@ -1,0 +1,145 @@
+/** All the sessions that this server holds, and which of them is the default one for its agent. */
+
+import { join } from 'node:path';
+import { nanoid } from 'nanoid';
+import type { Config } from '../config.ts';
+import { CuvetteError } from '../errors.ts';
+import { createEnvironment, type Environment, zygoteSpec } from '../interpreters/python/environment.ts';
+import { createZygotes } from '../interpreters/python/zygotes.ts';
+import { type Paths, privateFolder } from '../paths.ts';
+import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
+import { lineageOf } from './agent.ts';
+import { createSession, type Session } from './session.ts';
+import { openStore, type SessionRow, type Store } from './store.ts';
+
+export interface Sessions {
+  readonly project: string;
+  readonly environment: Environment;
+  readonly startedAt: number;
+  readonly agent: ProcessId | null;
+  /** The socket on which the shell client reaches this server. */
+  socketPath: string | null;
+  /** The session of that id; without one, this server's default session. */
+  get(id?: string): Session;
+  create(): Session;
+  all(): Session[];
+  /** Makes the builtin interpreter ready ahead of the first call. */
+  warmUp(): Promise<void>;
+  /** Ends in good order: the interpreters wait for the agent's next server, as long as the agent lives. */
+  close(): Promise<void>;
+}
+
+export function createSessions(options: { config: Config; paths: Paths; project: string }): Sessions {
+  const { config, paths, project } = options;
+  const runtime = privateFolder(paths.runtime);
+  const ending = new AbortController();
+  const environment = createEnvironment({ cache: paths.cache, python: config.python, signal: ending.signal });
+  const zygotes = createZygotes(runtime);
+  const open = new Map<string, Session>();
+  const agent = lineageOf(process.pid).at(-1) ?? null;
+  const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
+  let opened: Store | undefined;
+  let defaultId: string | undefined;
+
+  const store = () => {
+    opened ??= openStore(paths.data);
+    return opened;
+  };
+
+  function hold(row: SessionRow): Session {
+    store().putSession({
+      ...row,
+      usedAt: Date.now(),
+      server: me,
+      agent: agent && { pid: agent.pid, started: agent.started },
+      closed: false,
+    });
+    const session = createSession({
+      id: row.id,
+      project: row.project,
+      folder: join(paths.data, 'sessions', row.id),
+      runtime,
+      linger: config.linger,
+      limits: {
+        timeout: config.timeout,
+        outputLimit: config.outputLimit,
+        maxOutput: config.maxOutput,
+        autoInstall: config.autoInstall,
+      },
+      store: store(),
+      environment,
+      zygotes,
+    });
+    open.set(row.id, session);
+    return session;
+  }
+
+  function create(): Session {
+    const now = Date.now();
+    return hold({ id: nanoid(), project, createdAt: now, usedAt: now, agent: null, server: null, closed: false });
+  }
+
+  function byId(id: string): Session {
+    const known = open.get(id);
+    if (known) return known;
+    const row = store().session(id);
+    if (!row) {
+      throw new CuvetteError(
+        'unknown_session',
+        `There is no session ${id}. Leave the session out for the default one, or see get_session_info for its id.`,
+      );
+    }
+    if (isHeld(row)) {
+      throw new CuvetteError(
+        'unknown_session',
+        `Session ${id} belongs to another server that is running (pid ${row.server?.pid}). Leave the session out for this agent's own.`,
+      );
+    }
+    return hold(row);
+  }
+
+  const isHeld = (row: SessionRow) => row.server !== null && row.server.pid !== process.pid && isRunning(row.server);
+
+  /** The session that this agent had, or one in this project whose server died under it; else a new one. */
+  function findDefault(): Session {
+    const free = store()
+      .sessionsOf(project)
+      .filter((row) => !isHeld(row));
+    const mine = free.find((row) => agent && row.agent?.pid === agent.pid && row.agent.started === agent.started);
+    const orphan = free.find((row) => !row.closed && row.server && !(row.agent && isRunning(row.agent)));
+    const row = mine ?? orphan;
+    return row ? hold(row) : create();
+  }
+
+  return {
+    project,
+    environment,
+    startedAt: Date.now(),
+    agent,
+    socketPath: null,
+    get(id) {
+      if (id !== undefined) return byId(id);
+      if (defaultId === undefined) defaultId = findDefault().id;
+      return byId(defaultId);
+    },
+    create,
+    all: () => [...open.values()],
+    async warmUp() {
+      const state = await environment.state();
+      await zygotes.prepare(zygoteSpec(state));
+      environment.onProgress((next) => {
+        if (next.phase === 'ready') zygotes.prepare(zygoteSpec(next)).catch(() => {});
+      });
+    },
+    async close() {
+      ending.abort();
+      for (const session of open.values()) {
+        await session.leave(config.linger, agent && { pid: agent.pid, started: agent.started });
+        const row = opened?.session(session.id);
+        if (row) opened?.putSession({ ...row, closed: true });
+      }
+      zygotes.close();
+      opened?.close();
+    },
+  };
+}

@@ -1,0 +1,61 @@
+/**
+ * Which server does a shell belong to? The one whose agent is also the shell's: the nearest ancestor that both have.
+ * Where the process tree does not say, the project's folder does. Pure, but for what it is given.
+ */
+
+import { sep } from 'node:path';
+import { CuvetteError } from '../../errors.ts';
+import type { ProcessInfo } from '../../process-tree.ts';
+import type { ServerRecord } from './server-record.ts';
+
+const AGENTS = /^(claude|cursor|cursor-agent|codex|gemini|opencode|aider|goose|windsurf|crush|amp|copilot|cline)$/i;
+const AGENT_VARIABLES = ['CLAUDECODE', 'CURSOR_AGENT', 'CODEX_SANDBOX', 'GEMINI_CLI', 'OPENCODE'];
+
+export interface Caller {
+  /** The shell's own ancestors, nearest first. */
+  ancestors: ProcessInfo[];
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+}
+
+/** The server that the caller shares, or undefined. Throws if two fit equally well. */
+export function chooseServer(servers: ServerRecord[], caller: Caller): ServerRecord | undefined {
+  const byFolder = inFolder(servers, caller.cwd);
+  for (const ancestor of caller.ancestors) {
+    const related = servers.filter((server) =>
+      server.lineage.some(({ pid, started }) => pid === ancestor.pid && started === ancestor.started),
+    );
+    if (related.length === 1) return related[0];
+    if (related.length > 1) return onlyOne(inFolder(related, caller.cwd), related);
+  }
+  // A shell of one agent never gets another agent's session, wherever it stands.
+  const candidates = hasAgentAbove(caller) ? byFolder.filter(({ kind }) => kind === 'service') : byFolder;
+  return candidates.length === 0 ? undefined : onlyOne(candidates, candidates);
+}
+
+/** True if an agent seems to have started this shell, so that a server should have been there. */
+export function isInsideAgent(caller: Caller): boolean {
+  return hasAgentAbove(caller) || AGENT_VARIABLES.some((name) => caller.env[name]);
+}
+
+function hasAgentAbove({ ancestors }: Caller): boolean {
+  return ancestors.some(({ name }) => AGENTS.test(name));
+}
+
+/** The servers whose project holds the folder; of those, the ones with the innermost project. */
+function inFolder(servers: ServerRecord[], folder: string): ServerRecord[] {
+  const around = servers.filter(
+    ({ project }) => folder === project || folder.startsWith(project.endsWith(sep) ? project : project + sep),
+  );
+  const longest = Math.max(0, ...around.map(({ project }) => project.length));
+  return around.filter(({ project }) => project.length === longest);
+}
+
+function onlyOne(fitting: ServerRecord[], all: ServerRecord[]): ServerRecord {
+  const [only, ...others] = fitting;
+  if (only && others.length === 0) return only;
+  const list = (fitting.length > 0 ? fitting : all)
+    .map(({ pid, project }) => `  --server ${pid}   ${project}`)
+    .join('\n');
+  throw new CuvetteError('ambiguous_server', `Several servers fit this shell equally well. Say which one:\n${list}`);
+}

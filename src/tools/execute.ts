@@ -1,0 +1,163 @@
+/** Running code: `execute`, and what belongs to a run that goes on: `get_output`, `interrupt`. */
+
+import * as z from 'zod';
+import { CuvetteError } from '../errors.ts';
+import type { Execution } from '../sessions/execution.ts';
+import { readPage, type Selection } from '../sessions/paging.ts';
+import * as shared from './arguments.ts';
+import { defineTool, type ToolContext } from './define-tool.ts';
+import { answerFor, executionOutput, startedAnswer, structuredRecord } from './execution-answer.ts';
+
+const PROGRESS_EVERY = 500;
+const PROGRESS_TAIL = 300;
+const LONGEST_WAIT = 50;
+
+export const execute = defineTool({
+  name: 'execute',
+  title: 'Execute Python',
+  description:
+    'Run Python in a live session: variables, imports and functions persist between calls. The last expression is shown without print; figures come back as images. ' +
+    'Missing packages are installed at their import (builtin interpreter). Processes the code leaves behind end with the call. ' +
+    'For work of more than a minute set background=true, then get_output.',
+  input: z.object({
+    code: z.string().describe('Python code; IPython magics and !shell work in the builtin interpreter.'),
+    interpreter: shared.interpreter,
+    session: shared.session,
+    timeout: z
+      .number()
+      .min(0)
+      .max(86_400)
+      .optional()
+      .describe('Seconds before the code is interrupted; 0 for no limit. Default 300, in the background none.'),
+    background: z.boolean().default(false).describe('Return at once with an execution number.'),
+  }),
+  output: executionOutput,
+  annotations: shared.RUNS_CODE,
+  async handler({ code, interpreter, session, timeout, background }, context) {
+    const place = context.sessions.get(session);
+    if (background) return startedAnswer(place.execute({ code, interpreter, timeout: timeout ?? 0 }));
+    const execution = place.execute({ code, interpreter, timeout, signal: context.signal });
+    const stop = reportProgress(execution, context);
+    await execution.done;
+    stop();
+    return answerFor(execution, place.limits.outputLimit);
+  },
+});
+
+export const getOutput = defineTool({
+  name: 'get_output',
+  title: 'Read output',
+  description:
+    'Read the output of an execution, running or ended: from a character offset (negative: from the end), by lines, or the lines that match a pattern. ' +
+    'next tells where to read on. wait (seconds) holds the answer until there is something new or it ends.',
+  input: z.object({
+    execution: z.number().int().positive(),
+    session: shared.session,
+    offset: z.number().int().optional().describe('Character to start at; negative counts from the end.'),
+    line: z.number().int().optional().describe('Line to start at, from 1; negative: that many last lines.'),
+    lines: z.number().int().positive().max(10_000).default(200).describe('How many lines, with line.'),
+    pattern: z
+      .string()
+      .max(1000)
+      .optional()
+      .describe('Regular expression; gives the matching lines with their numbers.'),
+    limit: z.number().int().positive().max(100_000).optional().describe('Most characters to return; default 25,000.'),
+    wait: z.number().min(0).max(LONGEST_WAIT).default(0),
+  }),
+  output: executionOutput.extend({ next: z.number().nullable() }),
+  annotations: shared.READS,
+  async handler({ execution: number, session, offset, line, lines, pattern, limit, wait }, context) {
+    const place = context.sessions.get(session);
+    const execution = place.execution(number);
+    await somethingNew(execution, offset ?? 0, wait * 1000, context.signal);
+    const most = limit ?? place.limits.outputLimit;
+    const isWhole = offset === undefined && line === undefined && pattern === undefined;
+    if (isWhole && execution.record.state === 'done' && execution.transcript.length <= most) {
+      const answer = answerFor(execution, most);
+      return { ...answer, structured: { ...answer.structured, next: null } };
+    }
+    const selection: Selection =
+      pattern !== undefined
+        ? { by: 'pattern', pattern, limit: most }
+        : line !== undefined
+          ? { by: 'lines', from: line, count: lines, limit: most }
+          : { by: 'offset', offset: offset ?? 0, limit: most };
+    const page = await readPage(execution.transcript, selection);
+    const { record } = execution;
+    const status =
+      record.state === 'done' ? `${record.outcome}${record.reason ? `: ${record.reason.message}` : ''}` : record.state;
+    const unit = selection.by === 'lines' ? 'line' : 'offset';
+    const end =
+      page.next === null
+        ? `end of output so far, at ${execution.transcript.length}`
+        : `read on with ${unit}=${page.next}`;
+    return {
+      text: `${page.text.replace(/\n$/, '')}\n[${status}; ${end}]`.trimStart(),
+      structured: {
+        ...structuredRecord(record, page.text, execution.transcript.length, record.notes),
+        next: page.next,
+      },
+    };
+  },
+});
+
+export const interrupt = defineTool({
+  name: 'interrupt',
+  title: 'Interrupt',
+  description:
+    'Stop a running or waiting execution. Variables survive unless the code ignores interrupts for about four seconds; the answer says so.',
+  input: z.object({
+    execution: z.number().int().positive().optional().describe('Leave out for the one that runs now.'),
+    session: shared.session,
+  }),
+  output: executionOutput,
+  annotations: shared.CHANGES,
+  async handler({ execution: number, session }, context) {
+    const place = context.sessions.get(session);
+    const running = place.pending().find(({ record }) => record.state === 'running');
+    const target = number ?? running?.record.number;
+    if (target === undefined)
+      throw new CuvetteError(
+        'unknown_execution',
+        'Nothing runs in this session now, so there is nothing to interrupt.',
+      );
+    const execution = place.execution(target);
+    if (execution.record.state === 'done') {
+      return {
+        text: `Execution ${target} had already ended (${execution.record.outcome}).`,
+        structured: structuredRecord(execution.record, '', execution.transcript.length, []),
+      };
+    }
+    place.interrupt(target);
+    await execution.done;
+    return { ...answerFor(execution, place.limits.outputLimit), isError: false };
+  },
+});
+
+/** Tells the caller the last of the output, now and then, for as long as the execution runs. */
+function reportProgress(execution: Execution, context: ToolContext): () => void {
+  let told = -1;
+  const timer = setInterval(() => {
+    const { length } = execution.transcript;
+    const seconds = Math.round((Date.now() - execution.record.startedAt) / 1000);
+    if (length === told && seconds % 5 !== 0) return;
+    told = length;
+    context.progress(execution.transcript.tail(PROGRESS_TAIL).trim() || `running for ${seconds} s`);
+  }, PROGRESS_EVERY);
+  return () => clearInterval(timer);
+}
+
+async function somethingNew(execution: Execution, offset: number, wait: number, signal: AbortSignal): Promise<void> {
+  if (wait === 0 || execution.record.state === 'done' || (offset > 0 && execution.transcript.length > offset)) return;
+  await new Promise<void>((resolve) => {
+    const finish = () => {
+      clearTimeout(timer);
+      unwatch();
+      resolve();
+    };
+    const timer = setTimeout(finish, wait);
+    const unwatch = execution.onOutput(finish);
+    signal.addEventListener('abort', finish, { once: true });
+    void execution.done.then(finish);
+  });
+}

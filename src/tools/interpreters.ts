@@ -1,0 +1,101 @@
+/** Interpreters of the user's own: `add_interpreter`, `stop_interpreter`, `list_interpreters`. */
+
+import * as z from 'zod';
+import type { InterpreterListing } from '../sessions/interpreter-pool.ts';
+import * as shared from './arguments.ts';
+import { defineTool } from './define-tool.ts';
+
+const listing = z.object({
+  name: z.string(),
+  source: z.enum(['builtin', 'saved', 'transient', 'discovered']),
+  state: z.enum(['running', 'stopped']),
+  python_path: z.string().nullable(),
+  version: z.string().nullable(),
+  cwd: z.string(),
+  pid: z.number().nullable(),
+  started_at: z.string().nullable(),
+  uptime_seconds: z.number().nullable(),
+  has_startup_script: z.boolean(),
+  description: z.string().nullable(),
+});
+
+export const addInterpreter = defineTool({
+  name: 'add_interpreter',
+  title: 'Add interpreter',
+  description:
+    "Add and start a Python of the project's own (for example .venv/bin/python), with the packages that it has. save=true keeps it for the project's later sessions.",
+  input: z.object({
+    name: z.string().min(1).max(100),
+    python_path: z.string().min(1).max(4096).describe('Path of the executable; may be relative to the project folder.'),
+    cwd: z.string().max(4096).optional(),
+    env: z.record(z.string(), z.string()).default({}),
+    startup_script: z.string().optional().describe('Python code that runs before the first call.'),
+    description: z.string().max(500).optional(),
+    save: z.boolean().default(false),
+    session: shared.session,
+  }),
+  output: listing,
+  annotations: { ...shared.CHANGES, openWorldHint: true },
+  async handler(args, context) {
+    const added = await context.sessions.get(args.session).interpreters.add({
+      name: args.name,
+      python: args.python_path,
+      cwd: args.cwd ?? null,
+      env: args.env,
+      startup: args.startup_script ?? null,
+      description: args.description ?? null,
+      saved: args.save,
+    });
+    return { text: sentence(added), structured: structured(added) };
+  },
+});
+
+export const stopInterpreter = defineTool({
+  name: 'stop_interpreter',
+  title: 'Stop interpreter',
+  description:
+    'Stop an interpreter; its variables are lost. A saved one keeps its configuration unless remove=true. It starts again on the next execute.',
+  input: z.object({ name: z.string().min(1).max(100), remove: z.boolean().default(false), session: shared.session }),
+  output: z.object({ message: z.string() }),
+  annotations: shared.DESTROYS,
+  async handler({ name, remove, session }, context) {
+    const message = await context.sessions.get(session).interpreters.stop(name, remove);
+    return { text: message, structured: { message } };
+  },
+});
+
+export const listInterpreters = defineTool({
+  name: 'list_interpreters',
+  title: 'List interpreters',
+  description:
+    "All interpreters: builtin, saved, transient, and discovered (the project's .venv or venv, JetBrains SDKs). Any of them can be named in execute.",
+  input: z.object({ session: shared.session }),
+  output: z.object({ interpreters: z.array(listing) }),
+  annotations: shared.READS,
+  async handler({ session }, context) {
+    const interpreters = await context.sessions.get(session).interpreters.list();
+    return { text: interpreters.map(sentence).join('\n'), structured: { interpreters: interpreters.map(structured) } };
+  },
+});
+
+function structured(one: InterpreterListing): Record<string, unknown> {
+  return {
+    name: one.name,
+    source: one.source,
+    state: one.state,
+    python_path: one.python,
+    version: one.version,
+    cwd: one.cwd,
+    pid: one.pid,
+    started_at: one.startedAt === null ? null : new Date(one.startedAt).toISOString(),
+    uptime_seconds: one.startedAt === null ? null : Math.round((Date.now() - one.startedAt) / 1000),
+    has_startup_script: one.hasStartupScript,
+    description: one.description,
+  };
+}
+
+function sentence(one: InterpreterListing): string {
+  const version = one.version ? `Python ${one.version}, ` : '';
+  const life = one.state === 'running' ? `running (pid ${one.pid})` : 'stopped';
+  return `${one.name} (${one.source}): ${life}, ${version}${one.python ?? 'no Python found'}${one.description ? `, ${one.description}` : ''}`;
+}

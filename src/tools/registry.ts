@@ -1,0 +1,19 @@
+/** Every tool, in the order in which it is listed. All surfaces are fed from here. */
+
+import type { Tool } from './define-tool.ts';
+import { execute, getOutput, interrupt } from './execute.ts';
+import { addInterpreter, listInterpreters, stopInterpreter } from './interpreters.ts';
+import { exportSession, getSessionInfo, listVars, reset } from './scope.ts';
+
+export const TOOLS: readonly Tool[] = [
+  execute,
+  getOutput,
+  interrupt,
+  reset,
+  listVars,
+  getSessionInfo,
+  addInterpreter,
+  stopInterpreter,
+  listInterpreters,
+  exportSession,
+];

@@ -1,0 +1,13 @@
+import { defineConfig } from 'tsdown';
+
+// Everything but the native SQLite binding is bundled, so that `npx` installs little and the program starts fast.
+export default defineConfig({
+  entry: { main: 'src/main.ts', 'search-worker': 'src/sessions/search-worker.ts' },
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  fixedExtension: false,
+  dts: false,
+  minify: true,
+  deps: { neverBundle: ['libsql'], alwaysBundle: [/^(?!libsql|node:)/], onlyBundle: false },
+});
