@@ -49,7 +49,7 @@ export function createExecution(
   const done = new Promise<ExecutionRecord>((resolve) => {
     resolveDone = resolve;
   });
-  let seen = store.acknowledged(record.session, record.number);
+  let seen = isResumed ? store.acknowledged(record.session, record.number) : 0;
   let written = seen;
   let timer: NodeJS.Timeout | undefined;
 
@@ -92,8 +92,9 @@ export function createExecution(
       return () => watchers.off('output', listener);
     },
     start() {
-      record.state = 'running';
       record.startedAt = Date.now();
+      if (record.state === 'running') return;
+      record.state = 'running';
       store.putExecution(record, seen);
     },
     take(event, from) {

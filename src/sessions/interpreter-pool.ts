@@ -96,9 +96,9 @@ export function createInterpreterPool(
   }
 
   async function open(name: string): Promise<OpenedInterpreter> {
-    const spec = await specOf(name);
     const found = await attach(name);
     if (found) return { live: found, isFresh: false };
+    const spec = await specOf(name);
     const slot = await hold(name, start(name, spec));
     if (!slot)
       throw new CuvetteError(
@@ -141,7 +141,7 @@ export function createInterpreterPool(
         ...added().map((one) => one.name),
         ...discovered().map((one) => one.name),
       ]);
-    if (!slots.has(name)) await probePython(python);
+    await probePython(python);
     return {
       zygote: { python, preload: [] },
       cwd: known?.cwd ?? project,

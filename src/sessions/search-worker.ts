@@ -24,10 +24,11 @@ for await (const line of createInterface({
   number += 1;
   if (!wanted.test(line)) continue;
   matches += 1;
-  if (size > limit) continue;
-  const shown = `${number}: ${line.slice(0, 2000)}`;
+  const room = limit - size;
+  if (room <= 0) continue;
+  const shown = `${number}: ${line}`.slice(0, Math.min(room, 2000));
   size += shown.length + 1;
-  if (size <= limit) found.push(shown);
+  found.push(shown);
 }
 const summary = found.length < matches ? [`[${matches - found.length} more lines match]`] : [];
 parentPort?.postMessage([...found, ...summary].join('\n') || `[none of ${number} lines matches]`);

@@ -105,7 +105,7 @@ export function createSession(options: SessionOptions): Session {
       number: last,
       interpreter: request.interpreter ?? BUILTIN,
       code: request.code,
-      state: 'queued',
+      state: live.size === 0 ? 'running' : 'queued',
       outcome: null,
       reason: null,
       exitCode: null,

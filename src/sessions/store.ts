@@ -50,9 +50,9 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, project TEXT NOT NULL, used_at INTEGER NOT NULL, body TEXT NOT NULL);
   CREATE INDEX IF NOT EXISTS sessions_by_project ON sessions (project, used_at);
   CREATE TABLE IF NOT EXISTS executions (session TEXT NOT NULL, number INTEGER NOT NULL, acknowledged INTEGER NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (session, number)) WITHOUT ROWID;
+    PRIMARY KEY (session, number));
   CREATE TABLE IF NOT EXISTS interpreters (project TEXT NOT NULL, session TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (project, session, name)) WITHOUT ROWID;
+    PRIMARY KEY (project, session, name));
 `;
 
 export function openStore(folder: string): Store {

@@ -42,16 +42,16 @@ function jetBrainsSdks(): DiscoveredPython[] {
 function sdksIn(file: string, product: string): DiscoveredPython[] {
   const entries = read(file).match(/<jdk\b[\s\S]*?<\/jdk>/g) ?? [];
   return entries
-    .filter((entry) => valueOf(entry, 'type') === 'Python SDK')
+    .filter((entry) => attributeOf(entry, 'type') === 'Python SDK')
     .map((entry) => ({
-      name: valueOf(entry, 'name') ?? '',
-      python: (valueOf(entry, 'homePath') ?? '').replace('$USER_HOME$', homedir()),
+      name: attributeOf(entry, 'name') ?? '',
+      python: (attributeOf(entry, 'homePath') ?? '').replace('$USER_HOME$', homedir()),
       description: `Python SDK of ${product}`,
     }))
     .filter(({ name, python }) => name !== '' && python !== '');
 }
 
-function valueOf(entry: string, tag: string): string | undefined {
+function attributeOf(entry: string, tag: string): string | undefined {
   const raw = new RegExp(`<${tag}\\s+value="([^"]*)"`).exec(entry)?.[1];
   return raw?.replace(/&(quot|apos|lt|gt|amp);/g, (_, name: string) => ENTITIES[name] ?? '');
 }

@@ -1,0 +1,105 @@
+/**
+ * The test command: builds, checks, and runs every suite, the Python driver's under each Python there is.
+ * What a suite lacks is installed where that is possible; else the suite is skipped by name, and on CI that is a failure.
+ */
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const root = resolve(import.meta.dirname, '..');
+const cache = join(root, 'node_modules', '.cache', 'cuvette-test');
+const isCi = Boolean(process.env.CI);
+const results = [];
+
+run('build', 'npx', ['tsdown', '--logLevel', 'warn']);
+run('check', 'npm', ['run', '--silent', 'check']);
+run('tool reference', 'node', ['scripts/tool-reference.mjs', '--check']);
+run('sessions', 'npx', [
+  'vitest',
+  'run',
+  '--reporter=default',
+  '--reporter=json',
+  `--outputFile.json=${join(cache, 'vitest.json')}`,
+]);
+for (const python of pythons()) driverTests(python);
+report();
+
+function run(name, command, args, env = {}) {
+  process.stdout.write(`\n== ${name}\n`);
+  const { status, signal, error } = spawnSync(command, args, {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, ...env },
+  });
+  const problem = status === 0 ? undefined : (error?.message ?? signal ?? `exit code ${status}`);
+  results.push({ name, state: problem ? 'failed' : 'passed', problem });
+  return !problem;
+}
+
+function skip(name, problem) {
+  process.stdout.write(`\n== ${name}\nSKIPPED: ${problem}\n`);
+  results.push({ name, state: isCi ? 'failed' : 'skipped', problem: `skipped: ${problem}` });
+}
+
+/** The driver's own tests: on the bare Python, and with IPython, pandas and matplotlib in an environment made for it. */
+function driverTests({ name, path, isRich }) {
+  const suite = ['-m', 'unittest', 'discover', '-s', 'python/tests'];
+  run(`driver on ${name}`, path, suite, { CUVETTE_TEST_PLAIN: '1' });
+  if (!isRich) return;
+  const folder = join(cache, `rich-${name}`);
+  const python = join(folder, 'bin', 'python');
+  if (!existsSync(join(folder, 'ready'))) {
+    mkdirSync(cache, { recursive: true });
+    const steps = [
+      [path, ['-m', 'venv', '--clear', folder]],
+      [python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', 'ipython', 'pandas', 'matplotlib']],
+      [python, ['-c', `open(${JSON.stringify(join(folder, 'ready'))}, 'w')`]],
+    ];
+    const failed = steps.find(([command, args]) => spawnSync(command, args, { stdio: 'inherit' }).status !== 0);
+    if (failed) return skip(`driver on ${name} with IPython, pandas, matplotlib`, 'they could not be installed');
+  }
+  run(`driver on ${name} with IPython, pandas, matplotlib`, python, [...suite, '-p', 'test_rich.py']);
+}
+
+/** The Python on PATH and every other version that pyenv has; the oldest and the newest also with IPython. */
+function pythons() {
+  const found = new Map();
+  const add = (path) => {
+    const { status, stdout } = spawnSync(
+      path,
+      ['-c', 'import sys; print("%d.%d" % sys.version_info[:2], sys.executable)'],
+      { encoding: 'utf8' },
+    );
+    if (status !== 0) return;
+    const [version, executable] = stdout.trim().split(' ');
+    const [major, minor] = version.split('.').map(Number);
+    if (major === 3 && minor >= 9 && !found.has(version))
+      found.set(version, { name: `Python ${version}`, path: executable, minor });
+  };
+  add('python3');
+  const pyenv = join(homedir(), '.pyenv', 'versions');
+  for (const version of ['3.9', '3.10', '3.11', '3.12', '3.13', '3.14']) {
+    add(`python${version}`);
+    for (const folder of list(pyenv)) if (folder.startsWith(`${version}.`)) add(join(pyenv, folder, 'bin', 'python'));
+  }
+  const all = [...found.values()].sort((a, b) => a.minor - b.minor);
+  return all.map((python, index) => ({ ...python, isRich: index === 0 || index === all.length - 1 }));
+}
+
+function list(folder) {
+  const { status, stdout } = spawnSync('ls', [folder], { encoding: 'utf8' });
+  return status === 0 ? stdout.trim().split('\n') : [];
+}
+
+function report() {
+  process.stdout.write('\n');
+  for (const { name, state, problem } of results)
+    process.stdout.write(`${state.padEnd(8)} ${name}${problem ? ` (${problem})` : ''}\n`);
+  const vitest = existsSync(join(cache, 'vitest.json'))
+    ? JSON.parse(readFileSync(join(cache, 'vitest.json'), 'utf8'))
+    : undefined;
+  if (vitest) process.stdout.write(`${vitest.numPassedTests} passed, ${vitest.numFailedTests} failed\n`);
+  process.exitCode = results.some(({ state }) => state === 'failed') ? 1 : 0;
+}
