@@ -9,5 +9,11 @@ export default defineConfig({
   fixedExtension: false,
   dts: false,
   minify: true,
+  // What the shell client loads, in one file beside the entry.
+  outputOptions: {
+    codeSplitting: {
+      groups: [{ name: 'client', test: /src\/(errors|paths|process-tree|json-lines|cli\/(find-server|run)|surfaces\/bridge\/(discovery|server-record|client))\.ts/ }],
+    },
+  },
   deps: { neverBundle: ['libsql'], alwaysBundle: [/^(?!libsql|node:)/], onlyBundle: false },
 });

@@ -1,6 +1,5 @@
 /** Reads the process tree: who started whom, and whether a process that was noted down is still that process. */
 
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /** A process, named so that a later one with the same pid is not taken for it. */
@@ -51,6 +50,8 @@ function fromProc(pid: number): ProcessInfo | undefined {
 }
 
 function fromPs(pid: number): ProcessInfo | undefined {
+  // Loaded only where it is needed: the shell client pays for every module.
+  const { execFileSync } = process.getBuiltinModule('node:child_process');
   try {
     const line = execFileSync('ps', ['-o', 'ppid=,lstart=,comm=', '-p', String(pid)], { encoding: 'utf8' }).trim();
     const match = /^(\d+)\s+(\S+\s+\S+\s+\S+\s+\S+\s+\S+)\s+(.*)$/.exec(line);

@@ -18,13 +18,13 @@ export async function main(args: string[]): Promise<number> {
       'Which tool? For example: cuvette call list_vars, or: cuvette call execute \'{"code": "1 + 1"}\'',
     );
   const server = await findServer({ start: values.start ?? false, server: values.server });
-  const answer = JSON.parse(await callBridge(server.socket, `/tools/${tool}`, parseJson(input))) as {
-    text: string;
-    structured: unknown;
-    isError?: boolean;
-  };
-  process.stdout.write(`${values.json ? JSON.stringify(answer.structured, null, 2) : answer.text}\n`);
-  return answer.isError ? 1 : 0;
+  let isError = false;
+  await callBridge(server.socket, { do: 'call', tool, input: parseJson(input) }, (event) => {
+    if (event.type !== 'answer') return;
+    isError = event.isError;
+    process.stdout.write(`${values.json ? JSON.stringify(event.structured, null, 2) : event.text}\n`);
+  });
+  return isError ? 1 : 0;
 }
 
 function parseJson(text: string): unknown {

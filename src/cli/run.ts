@@ -4,14 +4,15 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { CuvetteError, messageOf } from '../errors.ts';
 import { callBridge } from '../surfaces/bridge/client.ts';
-import type { BridgeEvent } from '../surfaces/bridge/execution-stream.ts';
+import type { BridgeEvent, BridgeRequest } from '../surfaces/bridge/protocol.ts';
 import { findServer } from './find-server.ts';
 
-export async function main(args: string[]): Promise<number> {
+export async function main(args: string[]): Promise<never> {
   const { values, positionals } = parse(args);
   const code = values.code ?? readCode(positionals[0]);
   const server = await findServer({ start: values.start ?? false, server: values.server });
-  const request = {
+  const request: BridgeRequest = {
+    do: 'execute',
     code,
     session: values.session,
     interpreter: values.interpreter,
@@ -20,25 +21,24 @@ export async function main(args: string[]): Promise<number> {
   if (process.env.CUVETTE_SESSION && (values.session ?? process.env.CUVETTE_SESSION) === process.env.CUVETTE_SESSION)
     refuseInside(server.socket);
 
-  let execution: Extract<BridgeEvent, { type: 'started' }> | undefined;
+  let running: Extract<BridgeEvent, { type: 'started' }> | undefined;
   let exitCode = 70;
   // Ctrl-C goes to the code, not to this client; a second one makes the server insist.
   process.on('SIGINT', () => {
-    if (!execution) process.exit(130);
-    callBridge(server.socket, '/tools/interrupt', { execution: execution.execution, session: execution.session }).catch(
-      () => process.exit(130),
-    );
+    if (!running) process.exit(130);
+    const { session, execution } = running;
+    const input = { session, execution };
+    callBridge(server.socket, { do: 'call', tool: 'interrupt', input }, () => {}).catch(() => process.exit(130));
   });
-  await callBridge(server.socket, '/execute', request, (line) => {
-    const event = JSON.parse(line) as BridgeEvent;
-    if (event.type === 'started') execution = event;
-    else if (event.type === 'text') process[event.to].write(event.text);
-    else {
-      exitCode = event.exitCode;
-      for (const note of event.notes) process.stderr.write(`[${note}]\n`);
-    }
+  await callBridge(server.socket, request, (event) => {
+    if (event.type === 'started') running = event;
+    if (event.type === 'text') process[event.to].write(event.text);
+    if (event.type !== 'done') return;
+    exitCode = event.exitCode;
+    for (const note of event.notes) process.stderr.write(`[${note}]\n`);
   });
-  return exitCode;
+  // Everything is written by now; an orderly end of Node would only take time.
+  process.exit(exitCode);
 }
 
 function parse(args: string[]) {

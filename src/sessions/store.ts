@@ -66,8 +66,10 @@ export function openStore(folder: string): Store {
   const putSession = db.prepare('INSERT OR REPLACE INTO sessions (id, project, used_at, body) VALUES (?, ?, ?, ?)');
   const getSession = db.prepare('SELECT body FROM sessions WHERE id = ?');
   const getSessions = db.prepare('SELECT body FROM sessions WHERE project = ? ORDER BY used_at DESC LIMIT 50');
+  // In place, where a row is there already: a replaced row would move, and cost twice the writing.
   const putExecution = db.prepare(
-    'INSERT OR REPLACE INTO executions (session, number, acknowledged, body) VALUES (?, ?, ?, ?)',
+    `INSERT INTO executions (session, number, acknowledged, body) VALUES (?, ?, ?, ?)
+     ON CONFLICT (session, number) DO UPDATE SET acknowledged = excluded.acknowledged, body = excluded.body`,
   );
   const getExecution = db.prepare('SELECT body, acknowledged FROM executions WHERE session = ? AND number = ?');
   const getExecutions = db.prepare('SELECT body FROM executions WHERE session = ? ORDER BY number');

@@ -2,9 +2,9 @@
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';
 import { readLines, writeLine } from '../../json-lines.ts';
@@ -144,9 +144,13 @@ function talkTo(socket: Socket, spec: ZygoteSpec): Zygote {
   };
 }
 
+/** Another driver, another zygote: one that an older Cuvette left running is not talked to. */
 function keyOf(spec: ZygoteSpec): string {
+  const folder = dirname(DRIVER);
+  const files = readdirSync(folder).filter((name) => name.endsWith('.py'));
+  const changed = files.map((name) => statSync(join(folder, name)).mtimeMs);
   return createHash('sha256')
-    .update(JSON.stringify([VERSION, DRIVER, spec]))
+    .update(JSON.stringify([VERSION, DRIVER, changed, spec]))
     .digest('hex')
     .slice(0, 12);
 }
