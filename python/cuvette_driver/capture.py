@@ -25,6 +25,7 @@ class Pipe:
         os.close(self.writer)
 
     def read(self) -> str:
+        """What is there, up to a chunk."""
         try:
             data = os.read(self.reader, CHUNK)
         except BlockingIOError:

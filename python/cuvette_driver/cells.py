@@ -6,7 +6,7 @@ import ast
 import asyncio
 import inspect
 import types
-from typing import Any
+from typing import Any, Coroutine
 
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
@@ -16,31 +16,70 @@ class Cell:
 
     def __init__(self, code: str, name: str) -> None:
         self._name = name
-        self._tree = compile(code, name, "exec", ast.PyCF_ONLY_AST | FLAGS)
+        self._tree = self._compile(code, "exec", ast.PyCF_ONLY_AST)
         self._last: ast.Expression | None = None
         body = self._tree.body
-        if body and isinstance(body[-1], ast.Expr) and not _is_silenced(code):
+        if body and isinstance(body[-1], ast.Expr) and not _is_silenced(code, body[-1]):
             self._last = ast.Expression(body.pop().value)
 
     def evaluate(self, namespace: dict[str, Any]) -> Any:
         """Runs the cell; gives the value of its last expression, or None."""
-        statements = compile(self._tree, self._name, "exec", FLAGS) if self._tree.body else None
-        last = compile(self._last, self._name, "eval", FLAGS) if self._last else None
-        if statements is not None:
-            _evaluate(statements, namespace)
-        return None if last is None else _evaluate(last, namespace)
+        parts = [self._compile(self._tree, "exec")] if self._tree.body else []
+        if self._last is not None:
+            parts.append(self._compile(self._last, "eval"))
+        if any(map(_awaits, parts)):
+            return run(_evaluate_async(parts, namespace))
+        value = None
+        for part in parts:
+            value = eval(part, namespace)
+        return value
+
+    def _compile(self, source: Any, mode: str, flags: int = 0) -> Any:
+        # Not inherited: this module's own `from __future__ import annotations` must not reach user code.
+        return compile(source, self._name, mode, flags | FLAGS, dont_inherit=True)
 
 
-def _is_silenced(code: str) -> bool:
+def _is_silenced(code: str, last: ast.Expr) -> bool:
     """A semicolon after the last expression hides its value, as in IPython."""
-    return code.rstrip().endswith(";")
+    lines = code.encode("utf-8").splitlines()
+    return lines[(last.end_lineno or 1) - 1][last.end_col_offset :].lstrip().startswith(b";")
 
 
-def _evaluate(code: types.CodeType, namespace: dict[str, Any]) -> Any:
-    value = eval(code, namespace)
-    if code.co_flags & inspect.CO_COROUTINE:
-        return _loop().run_until_complete(value)
+def _awaits(part: types.CodeType) -> bool:
+    return bool(part.co_flags & inspect.CO_COROUTINE)
+
+
+async def _evaluate_async(parts: list[types.CodeType], namespace: dict[str, Any]) -> Any:
+    value = None
+    for part in parts:
+        value = eval(part, namespace)
+        if _awaits(part):
+            value = await value
     return value
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Runs a cell on the session's loop; one that is interrupted ends there, and does not go on in a later cell."""
+    loop = _loop()
+    task = loop.create_task(coroutine)
+    try:
+        loop.run_until_complete(asyncio.wait({task}))
+    except (KeyboardInterrupt, SystemExit) as stop:
+        if not task.done():
+            task.cancel()
+            loop.run_until_complete(asyncio.wait({task}))
+        if task.cancelled():
+            raise stop.with_traceback(_where_cancelled(task)) from None
+    return task.result()
+
+
+def _where_cancelled(task: asyncio.Task[Any]) -> types.TracebackType | None:
+    """The line of the user's that was waiting."""
+    try:
+        task.result()
+    except asyncio.CancelledError as error:
+        return error.__traceback__
+    return None
 
 
 _kept_loop: asyncio.AbstractEventLoop | None = None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import os
+import sys
 import traceback
 import types
 from typing import Any, Callable
@@ -32,7 +34,6 @@ class Publisher:
     def __init__(self, send: Callable[[Message], None]) -> None:
         self._send: Callable[[Message], None] | None = send
         self.pid = os.getpid()
-        self.failed = False
 
     def silence(self) -> None:
         self._send = None
@@ -47,11 +48,14 @@ class Publisher:
         self._emit({"ev": "result", **self._bundle(data, metadata)})
 
     def error(self, error: BaseException, lines: list[str] | None = None) -> None:
-        self._emit({"ev": "error", "ename": type(error).__name__, "evalue": message_of(error), "traceback": lines or traceback_of(error)})
+        lines = lines or traceback_of(error)
+        if self._send is None:
+            print("\n".join(lines), file=sys.stderr)
+        self._emit({"ev": "error", "ename": type(error).__name__, "evalue": message_of(error), "traceback": lines})
 
     def _bundle(self, data: dict[str, Any], metadata: dict[str, Any] | None) -> Message:
         plain = {mime: _plain(value) for mime, value in data.items()}
-        bundle: Message = {"data": plain, "metadata": metadata or {}}
+        bundle: Message = {"data": plain, "metadata": _plain(metadata or {})}
         for mime in ("image/png", "image/jpeg"):
             preview = smaller(data[mime]) if mime in data else None
             if preview is not None:
@@ -125,15 +129,33 @@ def message_of(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> list[str]:
-    """The traceback without the driver's own frames."""
     try:
-        lines = traceback.format_exception(type(error), error, without_driver(error.__traceback__))
+        hide_driver(error)
+        lines = traceback.format_exception(type(error), error, error.__traceback__)
     except BaseException:
         return ["%s: %s" % (type(error).__name__, message_of(error))]
     return "".join(lines).rstrip("\n").split("\n")
 
 
-def without_driver(trace: types.TracebackType | None) -> types.TracebackType | None:
+def hide_driver(error: BaseException) -> None:
+    """Takes the driver's own frames out of an error's traceback, and of those that led to it."""
+    seen: dict[int, BaseException] = {}
+    waiting: list[Any] = [error]
+    while waiting:
+        error = waiting.pop()
+        if not isinstance(error, BaseException) or id(error) in seen:
+            continue
+        seen[id(error)] = error
+        error.__traceback__ = _without_driver(error.__traceback__)
+        waiting += (error.__cause__, error.__context__, *_members(error))
+
+
+def _members(error: BaseException) -> Any:
+    members = getattr(error, "exceptions", ())
+    return members if isinstance(members, tuple) else ()
+
+
+def _without_driver(trace: types.TracebackType | None) -> types.TracebackType | None:
     frames = []
     while trace is not None:
         if not trace.tb_frame.f_code.co_filename.startswith(DRIVER):
@@ -166,9 +188,13 @@ def smaller(image: Any) -> bytes | None:
 
 
 def _plain(value: Any) -> Any:
-    """Bytes as base64; JSON-like values as they are; anything else as its text."""
+    """Bytes as base64; what JSON has, as every reader of JSON takes it; anything else as its text."""
     if isinstance(value, (bytes, bytearray)):
         return base64.b64encode(value).decode("ascii")
-    if isinstance(value, (str, int, float, bool, list, dict)) or value is None:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (str, int)) or value is None:
         return value
-    return str(value)
+    return value if isinstance(value, float) and math.isfinite(value) else str(value)

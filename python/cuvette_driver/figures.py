@@ -1,4 +1,4 @@
-"""matplotlib's backend for sessions: figures come out as PNG when they are shown, and at the end of the cell."""
+"""matplotlib's figures: they come out as PNG when they are shown, and at the end of the cell."""
 
 from __future__ import annotations
 
@@ -6,20 +6,10 @@ import io
 import sys
 from typing import Any
 
-NAME = "module://" + __name__
+BACKEND = "module://cuvette_driver.figure_backend"
 LARGEST_SIDE = 3000
 
 _publisher: Any = None
-
-
-def show_all(publisher: Any) -> None:
-    """Shows and closes every open figure, if pyplot is in use and draws through this backend."""
-    global _publisher
-    _publisher = publisher
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    if pyplot is None or not pyplot.get_fignums() or sys.modules["matplotlib"].rcParams._get("backend") != NAME:
-        return
-    show()
 
 
 def attach(publisher: Any) -> None:
@@ -27,17 +17,25 @@ def attach(publisher: Any) -> None:
     _publisher = publisher
 
 
+def are_open() -> bool:
+    """True if there are figures to show, and they are drawn through this backend."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    # rcParams["backend"] would choose a backend; the dictionary below it only tells.
+    return pyplot is not None and bool(pyplot.get_fignums()) and dict.__getitem__(sys.modules["matplotlib"].rcParams, "backend") == BACKEND
+
+
 def show(*_: Any, **__: Any) -> None:
-    """What pyplot.show() calls."""
+    """Shows and closes every open figure; pyplot.show() calls it, and the end of a cell."""
     from matplotlib._pylab_helpers import Gcf
 
-    for manager in Gcf.get_all_fig_managers():
-        figure = manager.canvas.figure
-        if figure.axes or figure.lines or figure.texts or figure.images or figure.patches:
-            _publisher.display({"image/png": png_of(figure), "text/plain": repr(figure)})
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    if pyplot is not None:
-        pyplot.close("all")
+    try:
+        for manager in Gcf.get_all_fig_managers():
+            figure = manager.canvas.figure
+            if figure.axes or figure.lines or figure.texts or figure.images or figure.patches:
+                _publisher.display({"image/png": png_of(figure), "text/plain": repr(figure)})
+    finally:
+        # A figure that cannot be drawn goes too: it would fail every later cell.
+        Gcf.destroy_all()
 
 
 def png_of(figure: Any) -> bytes:
@@ -45,16 +43,3 @@ def png_of(figure: Any) -> bytes:
     target = io.BytesIO()
     figure.savefig(target, format="png", dpi=min(figure.dpi, LARGEST_SIDE / side), bbox_inches="tight")
     return target.getvalue()
-
-
-def __getattr__(name: str) -> Any:
-    """The rest of a backend is Agg's; it is looked up late, so that this module loads without matplotlib."""
-    if name not in ("FigureCanvas", "FigureManager"):
-        raise AttributeError(name)
-    if name == "FigureManager":
-        from matplotlib.backend_bases import FigureManagerBase
-
-        return FigureManagerBase
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    return FigureCanvasAgg

@@ -13,6 +13,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import linecache
+import os
 import sys
 import threading
 import types
@@ -33,28 +34,28 @@ def install_missing(is_user_code: Callable[[str], bool], ask: Callable[[str], di
 
 
 class _MatplotlibWatcher(importlib.abc.MetaPathFinder):
+    def __init__(self) -> None:
+        self._busy = False
+
     def find_spec(self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
-        if name != "matplotlib":
+        if name != "matplotlib" or self._busy:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self._busy = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._busy = False
         if spec is None or spec.loader is None:
             return spec
         load = spec.loader.exec_module
 
         def load_and_set_backend(module: types.ModuleType) -> None:
             load(module)
-            if "backend" in module.rcParams and not _chosen_by_environment():
-                module.rcParams["backend"] = figures.NAME
+            if "MPLBACKEND" not in os.environ:
+                module.rcParams["backend"] = figures.BACKEND
 
         spec.loader.exec_module = load_and_set_backend  # type: ignore[method-assign]
         return spec
-
-
-def _chosen_by_environment() -> bool:
-    import os
-
-    return "MPLBACKEND" in os.environ
 
 
 class _MissingPackages(importlib.abc.MetaPathFinder):
@@ -73,13 +74,13 @@ class _MissingPackages(importlib.abc.MetaPathFinder):
             return None
         self._busy = True
         try:
-            return self._install(name)
+            return self._install(name, path)
         finally:
             self._busy = False
 
-    def _install(self, name: str) -> importlib.machinery.ModuleSpec | None:
+    def _install(self, name: str, path: Sequence[str] | None) -> importlib.machinery.ModuleSpec | None:
         answer = self._ask(name)
-        for folder in answer.get("paths", ()):
+        for folder in answer.get("paths") or ():
             if folder not in sys.path:
                 sys.path.append(folder)
         if not answer.get("installed"):
@@ -90,10 +91,10 @@ class _MissingPackages(importlib.abc.MetaPathFinder):
             return None
         importlib.invalidate_caches()
         for finder in sys.meta_path:
-            spec = finder.find_spec(name, None) if finder is not self and "." not in name else None
+            spec = None if finder is self else finder.find_spec(name, path)
             if spec is not None:
                 return spec
-        return importlib.util.find_spec(name) if "." in name else None
+        return None
 
     def _is_wanted(self, frame: types.FrameType | None) -> bool:
         """True if an import statement of the user's leads here straight, and no user code around it expects failure."""

@@ -13,17 +13,30 @@ from IPython.core.formatters import DisplayFormatter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from cuvette_driver import figures
+from cuvette_driver import cells, figures
 from cuvette_driver.cells import Cell
-from cuvette_driver.display import Publisher, safe_repr, without_driver
+from cuvette_driver.display import Publisher, bundle_of, hide_driver, safe_repr
 from cuvette_driver.wire import Message
 
 CELL_PREFIX = "<ipython-input-"
+SAME_BY_REPR = (int, bool, str, bytes)
+FORMATTER_METHODS = ("_repr_pretty_", "_repr_mimebundle_", "_ipython_display_")
 NUMBERED = re.compile(r"_+|_+i*\d*|_i+")  # IPython's own: _, __, _3, _i, _ii, _i3
 
 
 class _Results(DisplayHook):
     publisher: Publisher | None = None
+    is_plain = False
+    number = 1
+
+    @property
+    def prompt_count(self) -> int:
+        """The number of the cell that runs: IPython counts on before the cell in some versions, after it in others."""
+        return self.number
+
+    def quiet(self) -> bool:
+        """IPython looks for a semicolon in its history, which plain cells do not enter."""
+        return not self.is_plain and super().quiet()
 
     def write_output_prompt(self) -> None:
         pass
@@ -63,30 +76,30 @@ class _Formatter(DisplayFormatter):
 class _Shell(InteractiveShell):
     publisher: Publisher | None = None
     is_formatting = False
+    shown_error: BaseException | None = None
 
     def init_display_formatter(self) -> None:
         self.display_formatter = _Formatter(parent=self)
         self.configurables.append(self.display_formatter)
 
     def _get_exc_info(self, exc_tuple: Any = None) -> Any:
-        kind, error, trace = super()._get_exc_info(exc_tuple)
-        return kind, error, without_driver(trace)
+        kind, error, _ = super()._get_exc_info(exc_tuple)
+        hide_driver(error)
+        return kind, error, error.__traceback__
 
     def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
         if self.publisher is not None and not self.is_formatting and not isinstance(evalue, SystemExit):
             self.publisher.error(evalue, "\n".join(stb).strip("\n").split("\n"))
+            self.shown_error = evalue
 
     def enable_gui(self, gui: Any = None) -> None:
         """There is no screen."""
 
     def enable_matplotlib(self, gui: Any = None) -> Any:
         """%matplotlib, whatever it names, leaves the session's own backend in place."""
-        return "inline", figures.NAME
+        return "inline", figures.BACKEND
 
-    def system_piped(self, cmd: str) -> None:
-        self.system_raw(cmd)
-
-    system = system_piped
+    system = system_piped = InteractiveShell.system_raw
 
 
 class IPythonShell:
@@ -96,6 +109,9 @@ class IPythonShell:
         self.shell = shell
         self._initial = frozenset({*shell.user_ns, *shell.user_ns_hidden, "exit", "quit"})
         self._initial_hooks = self._hooks()
+        formatters = [shell.display_formatter.formatters[mime] for mime in ("text/plain", "text/html")]
+        self._printers = [printers for one in formatters for printers in (one.type_printers, one.deferred_printers)]
+        self._initial_printers = sum(map(len, self._printers))
 
     @property
     def namespace(self) -> dict[str, Any]:
@@ -115,7 +131,7 @@ class IPythonShell:
         publisher = self.shell.publisher
         self._publish_to(None)
         self._run_plain(Cell("1", "<warm>"))
-        self.shell.displayhook.flush()
+        _forget_results(self.shell)
         self._publish_to(publisher)
 
     def is_hidden(self, name: str) -> bool:
@@ -125,7 +141,7 @@ class IPythonShell:
         return filename.startswith(CELL_PREFIX)
 
     def run(self, code: str, number: int) -> Message | None:
-        self.shell.execution_count = number
+        self.shell.execution_count = self.shell.displayhook.number = number
         try:
             cell = None if self._is_extended() else Cell(code, self.shell.compile.cache(code, number, raw_code=code))
         except (SyntaxError, ValueError, OverflowError):
@@ -137,24 +153,51 @@ class IPythonShell:
         return bool(self.shell.ast_transformers) or self._hooks() != self._initial_hooks
 
     def _hooks(self) -> int:
-        return sum(map(len, self.shell.events.callbacks.values()))
+        """How many there are, without pyplot's, which draws for a screen."""
+        hooks = [hook for hooks in self.shell.events.callbacks.values() for hook in hooks]
+        return sum(getattr(hook, "__module__", None) != "matplotlib.pyplot" for hook in hooks)
 
     def _run_plain(self, cell: Cell) -> Message | None:
         """Code that is plain Python as it stands needs none of IPython's rewriting, and runs in half the time."""
         shell = self.shell
+        shell.displayhook.is_plain = True
         try:
             with shell.builtin_trap:
                 value = cell.evaluate(shell.user_ns)
                 if value is not None:
-                    shell.displayhook(value)
+                    self._show(value)
         except SystemExit:
             raise
         except BaseException as error:
-            shell.showtraceback()
+            self._show_error(error)
             return {"status": "error", "ename": type(error).__name__}
         return None
 
+    def _show(self, value: Any) -> None:
+        """A number, or a table of pandas', looks the same without IPython's formatters, for a fraction of the memory they touch."""
+        kind = type(value)
+        is_plain = kind in SAME_BY_REPR or (
+            hasattr(kind, "_repr_html_") and not any(hasattr(kind, method) for method in FORMATTER_METHODS)
+        )
+        if not is_plain or sum(map(len, self._printers)) != self._initial_printers:
+            self.shell.displayhook(value)
+            return
+        self.shell.displayhook.update_user_ns(value)
+        if self.shell.publisher is not None:
+            self.shell.publisher.result(*bundle_of(value))
+
+    def _show_error(self, error: BaseException) -> None:
+        try:
+            self.shell.showtraceback(tb_offset=0)
+        except BaseException:
+            pass
+        # An error whose own methods fail, IPython may not show at all.
+        if self.shell.shown_error is not error and self.shell.publisher is not None:
+            self.shell.publisher.error(error)
+        self.shell.shown_error = None
+
     def _run_by_ipython(self, code: str, number: int) -> Message | None:
+        self.shell.displayhook.is_plain = False
         result = self.shell.run_cell(code, store_history=number > 0)
         error = result.error_before_exec or result.error_in_exec
         if isinstance(error, SystemExit):
@@ -169,6 +212,7 @@ def make(ipython_dir: str) -> IPythonShell:
     config.InteractiveShell.autocall = 0
     config.InteractiveShell.display_page = True
     shell = _Shell.instance(config=config, ipython_dir=ipython_dir, displayhook_class=_Results, display_pub_class=_Displays)
+    shell.loop_runner = cells.run
     warnings.filterwarnings("ignore", message="To exit: use")
     _warm(shell)
     for name in ("exit", "quit"):
@@ -183,4 +227,14 @@ def _warm(shell: _Shell) -> None:
     shell.run_cell("1 / 0", store_history=False)
     sys.stdout = stdout
     shell.reset(new_session=True)
+    _forget_results(shell)
+    # What `reset` has taken from the module, and multiprocessing looks for.
+    for name in ("__doc__", "__package__", "__loader__", "__spec__"):
+        shell.user_ns.setdefault(name)
+
+
+def _forget_results(shell: _Shell) -> None:
     shell.displayhook.flush()
+    for name in ("_", "__", "___"):
+        # Left here, they would pass for names that the user has taken, and IPython would not touch them again.
+        shell.user_ns_hidden.pop(name, None)

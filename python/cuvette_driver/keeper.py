@@ -11,7 +11,6 @@ import os
 import selectors
 import signal
 import socket
-import sys
 import time
 from typing import Any
 
@@ -19,33 +18,51 @@ from cuvette_driver import linux, processes, worker
 from cuvette_driver.capture import Pipe
 from cuvette_driver.outbox import Outbox
 from cuvette_driver.running import Running
-from cuvette_driver.wire import CHUNK, Channel, Lines, Malformed, Message, encode
+from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, decode, encode
+from cuvette_driver.worker_process import WorkerProcess
 
 POLL_WITHOUT_SERVER = 2.0
+# A dying process closes its channel a moment before it can be reaped.
+DYING = 0.1
+# What a broken peer may make of a message that is valid JSON.
+NONSENSE = (Malformed, LookupError, TypeError, ValueError, AttributeError)
+# An error of this length is told even when the execution has used up its room for output.
+SHORT_ERROR = 20_000
 
 
 def run(assignment: socket.socket) -> None:
     """Makes a worker ready, waits to be given a session, and serves it until it is told to stop or nobody needs it."""
     os.setsid()
+    # A worker inherits this, and unblocks it when it can answer: an interrupt that comes before is not lost.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # Forked before anything else is done: memory that the keeper writes to from here on, the worker goes on sharing.
+    first = WorkerProcess(assignment.close)
     linux.adopt_orphans()
     linux.name_process("cuvette-keeper")
-    keeper = Keeper()
+    keeper = Keeper(assignment, first)
     try:
-        if keeper.take(assignment):
+        if keeper.take():
             keeper.serve()
     finally:
         keeper.close()
 
 
 def assign(assignment: socket.socket, listener: socket.socket, request: Message) -> None:
-    """The zygote's side of `take`: hands the session's listening socket and its description to a waiting keeper."""
+    """The zygote's side of `take`: hands a waiting keeper the session's listening socket and its description.
+
+    What only the worker needs is passed on unread, already encoded.
+    """
     socket.send_fds(assignment, [b"\n"], [listener.fileno()])
-    assignment.sendall(encode(request))
+    assignment.sendall(encode({"socket": request["socket"], "linger": request["linger"]}))
+    assignment.sendall(encode({**request, "op": "enter"}))
 
 
 class Keeper:
-    def __init__(self) -> None:
-        self.request: Message = {}
+    def __init__(self, assignment: socket.socket, first: WorkerProcess) -> None:
+        self.assignment = assignment
+        self.worker = first
+        self.path = ""
+        self.enter = b""
         self.linger = 0.0
         self.listener: socket.socket | None = None
         self.server: socket.socket | None = None
@@ -55,7 +72,7 @@ class Keeper:
         self.last_id: str | None = None
         self.alone_since = time.monotonic()
         self.owner: tuple[int, str] | None = None
-        self.generation = 0
+        self.generation = 1
         self.stopping = False
         self.oom_kills = processes.out_of_memory_kills()
 
@@ -71,27 +88,27 @@ class Keeper:
             signal.signal(number, signal.SIG_IGN)
         self.wake_fds = (wake_read, wake_write)
         self.selector.register(wake_read, selectors.EVENT_READ, self.on_signal)
-        self.start_worker()
 
-    def take(self, assignment: socket.socket) -> bool:
-        """Waits for a session; False if the zygote ends before it has one for us."""
-        _, fds, _, _ = socket.recv_fds(assignment, 1, 1)
-        request = Channel(assignment).receive() if fds else None
-        assignment.close()
-        if request is None:
+    def take(self) -> bool:
+        """Says that it is ready and waits for a session; False if the zygote ends before it has one for us."""
+        self.assignment.sendall(b"%d" % os.getpid())
+        _, fds, _, _ = socket.recv_fds(self.assignment, 1, 1)
+        if not fds:
             return False
-        self.request = request
+        with self.assignment.makefile("rb") as lines:
+            request, self.enter = decode(lines.readline()), lines.readline()
+        self.path = request["socket"]
         self.linger = request["linger"]
         self.listener = socket.socket(fileno=fds[0])
         self.selector.register(self.listener, selectors.EVENT_READ, self.on_connect)
-        self.tell_worker({"op": "enter", **request})
+        self.worker.send(self.enter)
         return True
 
     # -- the loop ---------------------------------------------------------------------------------
 
     def serve(self) -> None:
         while not self.stopping:
-            self.watch_worker(not self.outbox.is_full)
+            self.watch_worker()
             ready = self.selector.select(self.next_wait())
             # The worker's messages come before its pipes: it lets the pipes run dry before it sends one.
             for key, _ in sorted(ready, key=lambda item: isinstance(item[0].fileobj, Pipe)):
@@ -104,17 +121,19 @@ class Keeper:
         """False for what an earlier handler of the same round has closed."""
         return source in self.watched or source is self.server or source in (self.listener, self.wake_fds[0])
 
-    def watch_worker(self, wanted: bool) -> None:
-        """Backpressure: while the server has too much to acknowledge, the worker is not read."""
-        if not wanted:
+    def watch_worker(self) -> None:
+        """Backpressure: while the server has too much to acknowledge, the worker is not read, unless it is being stopped."""
+        if self.outbox.is_full and not (self.running and self.running.why):
             for source in list(self.watched):
                 self.unwatch(source)
             return
-        for pipe in self.pipes:
-            if not pipe.ended:
+        if self.worker.channel is not None:
+            self.watch(self.worker.channel, self.on_worker)
+        for pipe in self.worker.pipes:
+            if pipe.ended or self.worker.is_talking:
+                self.unwatch(pipe)
+            else:
                 self.watch(pipe, self.on_output)
-        if self.control is not None:
-            self.watch(self.control, self.on_worker)
 
     def watch(self, source: Any, handler: Any) -> None:
         if source not in self.watched:
@@ -142,7 +161,7 @@ class Keeper:
         alone = time.monotonic() - self.alone_since
         if self.owner and not processes.is_same(*self.owner):
             return alone > POLL_WITHOUT_SERVER
-        return alone > self.linger or not os.path.exists(self.request["socket"])
+        return alone > self.linger or not os.path.exists(self.path)
 
     # -- the server -------------------------------------------------------------------------------
 
@@ -160,23 +179,25 @@ class Keeper:
         return {
             "ev": "hello",
             "pid": os.getpid(),
-            "worker": self.worker_pid,
+            "worker": self.worker.pid,
             "generation": self.generation,
             "running": self.running.id if self.running else None,
             **worker.description(),
         }
 
-    def on_server(self, connection: socket.socket) -> None:
+    def on_server(self, connection: socket.socket) -> bool:
+        """Obeys what the server says; False if it said nothing."""
         try:
             data = connection.recv(CHUNK)
             for message in self.server_lines.feed(data):
                 self.obey(message)
         except BlockingIOError:
-            return
-        except (OSError, Malformed):
+            return False
+        except (OSError, *NONSENSE):
             data = b""
         if not data:
             self.drop_server()
+        return bool(data)
 
     def obey(self, message: Message) -> None:
         op = message.get("op")
@@ -188,7 +209,7 @@ class Keeper:
             if self.running and message.get("id") in (None, self.running.id):
                 self.running.interrupt(message["reason"])
         elif op in ("variables", "answer"):
-            self.tell_worker(message)
+            self.worker.tell(message)
         elif op == "reset":
             self.reset(message)
         elif op == "leave":
@@ -211,6 +232,9 @@ class Keeper:
         try:
             self.outbox.send(self.server)
         except OSError:
+            # It is gone, but what it said last is still to be read: an acknowledgement, or that it leaves.
+            while self.on_server(self.server):
+                pass
             self.drop_server()
             return
         interest = selectors.EVENT_READ | (selectors.EVENT_WRITE if self.outbox.has_unsent else 0)
@@ -219,124 +243,83 @@ class Keeper:
     # -- executions -------------------------------------------------------------------------------
 
     def execute(self, message: Message) -> None:
-        self.running = Running(message, self.worker_pid)
+        self.running = Running(message, self.worker.pid)
         self.last_id = self.running.id
-        self.tell_worker(message)
+        self.worker.tell(message)
 
     def finish(self, ending: Message) -> None:
         """The one place where an execution ends: what it started is ended, the pipes are emptied, the record goes out."""
         if self.running is None:
             return
         kept = frozenset(pid for pid in ending.pop("kept", ()) if isinstance(pid, int))
-        ended = processes.kill_below(os.getpid(), self.worker_pid, kept)
-        for pipe in self.pipes:
+        ended = processes.kill_below(os.getpid(), self.worker.pid, kept)
+        for pipe in self.worker.pipes:
             self.emit(pipe, pipe.read_all())
         outcome = self.running.outcome(ending)
         self.outbox.add({"ev": "done", "id": self.running.id, **outcome, "ended": [command or str(pid) for pid, command in ended]})
         self.running = None
 
     def reset(self, message: Message) -> None:
-        self.restart_worker()
-        self.outbox.add({"ev": "reset", "id": message["id"], "worker": self.worker_pid, "generation": self.generation})
+        processes.kill_below(os.getpid(), 0)
+        _, status, usage = os.wait4(self.worker.pid, 0)
+        self.bury(status, usage)
+        self.outbox.add({"ev": "reset", "id": message["id"], "worker": self.worker.pid, "generation": self.generation})
 
     # -- the worker -------------------------------------------------------------------------------
 
-    def start_worker(self) -> None:
+    def start_worker(self) -> WorkerProcess:
         self.generation += 1
-        ours, theirs = socket.socketpair()
-        out, err = Pipe("stdout"), Pipe("stderr")
-        pid = os.fork()
-        if pid == 0:
-            self.become_worker(theirs, ours, out, err)
-        theirs.close()
-        ours.setblocking(False)
-        for pipe in (out, err):
-            pipe.close_writer()
-        self.worker_pid = pid
-        self.control: socket.socket | None = ours
-        self.control_lines = Lines()
-        self.pipes = [out, err]
-        if self.request:
-            self.tell_worker({"op": "enter", **self.request})
+        started = WorkerProcess(self.let_go)
+        started.send(self.enter)
+        return started
 
-    def become_worker(self, control: socket.socket, other: socket.socket, out: Pipe, err: Pipe) -> None:
+    def let_go(self) -> None:
         signal.set_wakeup_fd(-1)
-        other.close()
         self.selector.close()
-        for inherited in (self.listener, self.server):
+        for fd in self.wake_fds:
+            os.close(fd)
+        for inherited in (self.assignment, self.listener, self.server):
             if inherited is not None:
                 inherited.close()
-        for fd in (*self.wake_fds, out.reader, err.reader):
-            os.close(fd)
-        worker.main(control, out.writer, err.writer)
-        os._exit(0)
 
-    def restart_worker(self) -> None:
-        self.forget_worker()
-        start = time.monotonic()
-        processes.kill_below(os.getpid(), 0)
-        while processes.is_alive(self.worker_pid) and time.monotonic() - start < 5:
-            time.sleep(0.001)
-        self.reap()
-        self.start_worker()
-
-    def forget_worker(self) -> None:
-        if self.control is not None:
-            self.unwatch(self.control)
-            self.control.close()
-            self.control = None
-        for pipe in self.pipes:
-            self.unwatch(pipe)
-            pipe.close()
-        self.pipes = []
-
-    def tell_worker(self, message: Message) -> None:
-        if self.control is None:
-            return
-        data = encode(message)
-        self.control.setblocking(True)
+    def on_worker(self, channel: socket.socket) -> None:
+        messages = self.worker.listen()
         try:
-            self.control.sendall(data)
-        except OSError:
-            return  # It is dying; on_signal will tell of it.
-        self.control.setblocking(False)
-
-    def on_worker(self, control: socket.socket) -> None:
-        try:
-            data = control.recv(CHUNK)
-            messages = list(self.control_lines.feed(data))
-        except BlockingIOError:
-            return
-        except (OSError, Malformed):
-            data, messages = b"", []
-        for message in messages:
-            self.hear(message)
-        if not data and self.control is control:
-            # Either it is dead, and is reaped in a moment, or user code broke the channel: then it ends here.
-            self.unwatch(control)
-            control.close()
-            self.control = None
-            self.kill_worker("channel")
+            for message in messages or ():
+                self.hear(message)
+        except NONSENSE:
+            messages = None
+        if messages is None and self.worker.channel is channel:
+            self.unwatch(channel)
+            self.worker.close_channel()
+            self.kill_unless_dying()
 
     def hear(self, message: Message) -> None:
-        kind = message.get("ev")
+        kind = message["ev"]
         if kind == "done":
             self.finish(message)
+        elif kind == "missed" and self.running:
+            self.running.interrupt_again()
         elif kind == "variables":
             self.outbox.add(message)
         elif kind in ("display", "result", "error", "install") and self.last_id is not None:
-            if not self.running or self.running.admits(len(str(message.get("data", "")))):
+            if self.admits(message):
                 self.outbox.add({**message, "id": self.last_id})
 
+    def admits(self, message: Message) -> bool:
+        parts = message["data"].values() if "data" in message else message.get("traceback", ())
+        size = sum(len(str(part)) for part in parts)
+        is_short_error = message["ev"] == "error" and size <= SHORT_ERROR
+        return not self.running or is_short_error or self.running.admit(size) == size
+
     def on_output(self, pipe: Pipe) -> None:
-        self.emit(pipe, pipe.read())
-        if pipe.ended:
-            self.unwatch(pipe)
+        if not self.worker.is_talking:
+            self.emit(pipe, pipe.read())
 
     def emit(self, pipe: Pipe, text: str) -> None:
-        if not text or self.last_id is None:
-            return
-        if not self.running or self.running.admits(len(text)):
+        if self.running:
+            text = text[: self.running.admit(len(text))]
+        if text and self.last_id is not None:
             self.outbox.add({"ev": "stream", "id": self.last_id, "name": pipe.name, "text": text})
 
     def on_signal(self, fd: int) -> None:
@@ -357,47 +340,49 @@ class Keeper:
             if pid == 0:
                 return
             if os.WIFSTOPPED(status):
-                if pid == self.worker_pid:
+                if pid == self.worker.pid:
                     os.kill(pid, signal.SIGCONT)  # Code that stops itself would never answer again.
-            elif pid == self.worker_pid and not self.stopping:
+            elif pid == self.worker.pid and not self.stopping:
                 self.on_death(status, usage)
 
-    def kill_worker(self, cause: str) -> None:
-        if self.running:
-            self.running.cause = cause
-        try:
-            os.kill(self.worker_pid, signal.SIGKILL)
-        except OSError:
-            pass
+    def kill_unless_dying(self) -> None:
+        """The channel has ended: either the worker is dead in a moment, or user code broke it."""
+        deadline = time.monotonic() + DYING
+        while processes.is_alive(self.worker.pid):
+            if time.monotonic() > deadline:
+                if self.running:
+                    self.running.cause = "channel"
+                os.kill(self.worker.pid, signal.SIGKILL)
+                return
+            time.sleep(0.001)
+        self.reap()
 
     def on_death(self, status: int, usage: Any) -> None:
-        oom_kills = processes.out_of_memory_kills()
-        death = {
-            "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
-            "signal": signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else None,
-            "oom": oom_kills > self.oom_kills,
-            "cpu": usage.ru_utime + usage.ru_stime,
-            "peak": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
-        }
-        self.oom_kills = oom_kills
-        if self.running and death["signal"] != "SIGKILL":
-            self.running.cause = None  # It died by itself; the channel broke because of that.
         idle = self.running is None
-        if self.control is not None:
-            self.last_words(self.control)
-        self.finish({"death": death})
-        self.forget_worker()
-        self.start_worker()
-        self.outbox.add({"ev": "restarted", "worker": self.worker_pid, "generation": self.generation, "idle": idle, "death": death})
+        death = self.bury(status, usage)
+        self.outbox.add({"ev": "restarted", "worker": self.worker.pid, "generation": self.generation, "idle": idle, "death": death})
 
-    def last_words(self, control: socket.socket) -> None:
+    def bury(self, status: int, usage: Any) -> Message:
+        """The worker has been reaped: its execution ends with it, and another takes its place."""
+        oom_kills = processes.out_of_memory_kills()
+        death = {**processes.describe_death(status, usage), "oom": oom_kills > self.oom_kills}
+        self.oom_kills = oom_kills
+        self.hear_last_words()
+        self.finish({"death": death})
+        for source in list(self.watched):
+            self.unwatch(source)
+        self.worker.close()
+        self.worker = self.start_worker()
+        return death
+
+    def hear_last_words(self) -> None:
         """Displays that the worker sent just before it died; its `done`, if any, no longer counts."""
         try:
-            while data := control.recv(CHUNK):
-                for message in self.control_lines.feed(data):
-                    if message.get("ev") != "done":
+            while (messages := self.worker.listen()) or self.worker.has_unread:
+                for message in messages or ():
+                    if message["ev"] != "done":
                         self.hear(message)
-        except (OSError, Malformed):
+        except NONSENSE:
             pass
 
     # -- the end ----------------------------------------------------------------------------------
@@ -406,9 +391,9 @@ class Keeper:
         self.stopping = True
         processes.kill_below(os.getpid(), 0)
         self.drop_server()
-        if not self.request:
+        if not self.path:
             return
-        for remove, path in ((os.unlink, self.request["socket"]), (os.rmdir, os.path.dirname(self.request["socket"]))):
+        for remove, path in ((os.unlink, self.path), (os.rmdir, os.path.dirname(self.path))):
             try:
                 remove(path)
             except OSError:

@@ -10,7 +10,10 @@ PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 
+LINE_BUFFERED = 1
+
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+_stdout = None if _libc is None else ctypes.c_void_p.in_dll(_libc, "stdout")
 
 
 def adopt_orphans() -> None:
@@ -24,6 +27,17 @@ def die_with_parent() -> None:
 
 def name_process(name: str) -> None:
     _prctl(PR_SET_NAME, ctypes.c_char_p(name.encode()[:15]))
+
+
+def buffer_c_output_by_line() -> None:
+    """C code's own stdout goes to a pipe here, and would keep what it prints until its buffer is full."""
+    if _libc is not None:
+        _libc.setvbuf(_stdout, None, LINE_BUFFERED, ctypes.c_size_t(0))
+
+
+def flush_c_output() -> None:
+    if _libc is not None:
+        _libc.fflush(_stdout)
 
 
 def _prctl(option: int, value: object) -> None:

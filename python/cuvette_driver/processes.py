@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from typing import Any
 
 HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
 
@@ -17,8 +18,7 @@ def children(pid: int) -> list[int]:
     found: list[int] = []
     try:
         for thread in os.listdir("/proc/%d/task" % pid):
-            with open("/proc/%d/task/%s/children" % (pid, thread), "rb") as file:
-                found.extend(map(int, file.read().split()))
+            found.extend(map(int, _read("/proc/%d/task/%s/children" % (pid, thread)).split()))
     except OSError:
         pass
     return found
@@ -40,20 +40,25 @@ def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
 
 def describe(pid: int) -> str:
     """The command line of a process, shortened for a person."""
-    try:
-        with open("/proc/%d/cmdline" % pid, "rb") as file:
-            words = file.read().split(b"\0")
-    except OSError:
-        return ""
-    text = b" ".join(words).decode("utf-8", "replace").strip()
+    command = _file("/proc/%d/cmdline" % pid)
+    if command and command == _file("/proc/self/cmdline"):
+        return "python (forked by the code)"
+    text = (command or _file("/proc/%d/comm" % pid)).replace(b"\0", b" ").decode("utf-8", "replace").strip()
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _file(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def is_alive(pid: int) -> bool:
     """True for a process that still runs; a zombie that waits for its parent does not."""
     try:
-        with open("/proc/%d/stat" % pid, "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+        return _read("/proc/%d/stat" % pid).rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
         pass
     if sys.platform == "linux":
@@ -68,8 +73,8 @@ def is_alive(pid: int) -> bool:
 def is_same(pid: int, started: str) -> bool:
     """True while that very process runs: its id, and the time at which the kernel says it started."""
     try:
-        with open("/proc/%d/stat" % pid, "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode() == started
+        state, *_, birth = _read("/proc/%d/stat" % pid).rpartition(b")")[2].split()[:20]
+        return state not in (b"Z", b"X") and birth.decode() == started
     except OSError:
         return is_alive(pid)
 
@@ -94,16 +99,44 @@ def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> l
     return list(ended.items())
 
 
+def describe_death(status: int, usage: Any) -> dict[str, Any]:
+    """How a process ended, and what it used, from what `wait4` says."""
+    return {
+        "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+        "signal": _name_of_signal(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "peak": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+    }
+
+
 def out_of_memory_kills() -> int:
     """How often this machine's kernel has ended a process for lack of memory; 0 where it does not say."""
     try:
-        with open("/proc/vmstat", "rb") as file:
-            for line in file:
-                if line.startswith(b"oom_kill "):
-                    return int(line.split()[1])
+        for line in _read("/proc/vmstat").splitlines():
+            if line.startswith(b"oom_kill "):
+                return int(line.split()[1])
     except OSError:
         pass
     return 0
+
+
+def _read(path: str) -> bytes:
+    """A file of the kernel's, whole. Without Python's layers of files, which a keeper would otherwise never load."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = []
+        while part := os.read(fd, 1 << 16):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(fd)
+
+
+def _name_of_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # Most real-time signals have none.
+        return "SIG%d" % number
 
 
 def _signal(pid: int, number: int) -> None:

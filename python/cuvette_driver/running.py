@@ -1,7 +1,4 @@
-"""One execution as the keeper sees it: its limits, the ladder that ends it, and its outcome.
-
-The ladder: SIGINT; then the end of the processes it started, and SIGINT again; then the end of the interpreter.
-"""
+"""One execution as the keeper sees it: its limits, the ladder that ends it, and its outcome."""
 
 from __future__ import annotations
 
@@ -13,7 +10,15 @@ from cuvette_driver import processes
 from cuvette_driver.wire import Message
 
 GRACE = 2.0
-RUNGS = ("interrupted", "children-killed", "killed")
+# C's system() ignores SIGINT until its child has ended: the interrupt after the killing waits for that.
+PAUSE = 0.05
+# The rung, the signal to the worker (none: the processes below it are killed), and how long it is given.
+LADDER = (
+    ("interrupted", signal.SIGINT, GRACE),
+    ("children-killed", None, PAUSE),
+    ("children-killed", signal.SIGINT, GRACE),
+    ("killed", signal.SIGKILL, GRACE),
+)
 
 
 class Running:
@@ -24,46 +29,61 @@ class Running:
         self.timeout: float | None = message.get("timeout")
         self.deadline = None if self.timeout is None else self.started + self.timeout
         self.room: int = message["limit"]
+        self.is_cut = False
         self.why: str | None = None
         self.cause: str | None = None
-        self.rung = -1
-        self.next_rung: float | None = None
+        self.step = -1
+        self.next_step: float | None = None
 
     def next_deadline(self) -> float | None:
-        return self.next_rung if self.why else self.deadline
+        return self.next_step if self.why else self.deadline
 
-    def admits(self, size: int) -> bool:
-        """Counts output; what goes past the limit is not kept, and ends the execution."""
-        self.room -= size
-        if self.room < 0 and self.why is None:
-            self.interrupt("output-limit")
-        return self.room >= 0
+    def admit(self, size: int) -> int:
+        """Counts output and says how much of it is to be kept; what goes past the limit ends the execution."""
+        kept = min(size, self.room)
+        self.room -= kept
+        if kept < size:
+            self.is_cut = True
+            if self.why is None:
+                self.interrupt("output-limit")
+        return kept
 
     def interrupt(self, why: str) -> None:
         """Starts the ladder; asked again, it climbs at once."""
-        self.next_rung = time.monotonic()
+        self.next_step = time.monotonic()
         self.why = self.why or why
+
+    def interrupt_again(self) -> None:
+        """The first interrupt came before the code ran, and had no effect."""
+        if self.step == 0:
+            self._signal(signal.SIGINT)
 
     def climb(self) -> None:
         now = time.monotonic()
         if self.why is None and self.deadline is not None and now >= self.deadline:
             self.interrupt("timeout")
-        if self.next_rung is None or now < self.next_rung:
+        if self.next_step is None or now < self.next_step:
             return
-        self.rung = min(self.rung + 1, len(RUNGS) - 1)
-        self.next_rung = now + GRACE
-        if self.rung == 1:
+        self.step = min(self.step + 1, len(LADDER) - 1)
+        _, number, grace = LADDER[self.step]
+        self.next_step = now + grace
+        if number is None:
             processes.kill_below(os.getpid(), self.worker)
+        else:
+            self._signal(number)
+
+    def _signal(self, number: signal.Signals) -> None:
         try:
-            os.kill(self.worker, signal.SIGKILL if self.rung == 2 else signal.SIGINT)
+            os.kill(self.worker, number)
         except OSError:
             pass
 
     def outcome(self, ending: Message) -> Message:
-        """The ending as the worker or its death tells it, with what the ladder did to it."""
+        """The ending as the worker or its death tells it, with what the limits did to it."""
         done: Message = {key: value for key, value in ending.items() if key != "ev"}
         done["wall"] = time.monotonic() - self.started
-        stopped = self.why is not None and (ending.get("interrupted") or "death" in ending)
-        done["stopped"] = {"why": self.why, "rung": RUNGS[max(self.rung, 0)]} if stopped else None
+        had_effect = ending.get("interrupted") or "death" in ending or self.step > 0 or self.is_cut
+        rung = LADDER[max(self.step, 0)][0]
+        done["stopped"] = {"why": self.why, "rung": rung} if self.why and had_effect else None
         done["cause"] = self.cause
         return done

@@ -1,7 +1,7 @@
 """sys.stdout and sys.stderr of the worker: every write goes to the operating system's descriptor at once.
 
-So Python's own output, C code's and that of child processes share one order. Where the code changes from
-one stream to the other, the first is let run dry, so that the keeper reads them in the order of writing.
+So Python's own output, C code's and that of child processes share one order. Before a write to one stream,
+the other is let run dry, so that the keeper reads them in the order of writing.
 """
 
 from __future__ import annotations
@@ -10,68 +10,66 @@ import array
 import fcntl
 import io
 import os
+import select
 import sys
 import termios
 import time
+from typing import Any
 
-PATIENCE = 0.25
+from cuvette_driver import linux
+
+PATIENCE = 0.1
 FIRST_SPARE_FD = 200
 
 
 class Streams:
     def __init__(self, out: int, err: int) -> None:
-        self.null = _move_up(os.open(os.devnull, os.O_RDONLY))
-        self.out = _move_up(out)
-        self.err = _move_up(err)
-        self.last: int | None = None
-        self._identities = {fd: _identity(fd) for fd in (self.null, self.out, self.err)}
-        self.repair()
+        self._spares = (move_up(os.open(os.devnull, os.O_RDONLY)), move_up(out), move_up(err))
+        self._identities = tuple(map(_identity, self._spares))
+        self._files: list[Any] = [None, None, None]
 
     def repair(self) -> None:
         """Puts descriptors 0 to 2 and Python's three streams back to where they belong."""
-        for fd, source in ((0, self.null), (1, self.out), (2, self.err)):
-            if _identity(fd) != self._identities[source]:
-                os.dup2(source, fd)
-        if not _is_ours(sys.stdout, 1):
-            sys.stdout = sys.__stdout__ = Writer(self, 1)
-        if not _is_ours(sys.stderr, 2):
-            sys.stderr = sys.__stderr__ = Writer(self, 2)
-        if sys.stdin is None or sys.stdin.closed or getattr(sys.stdin, "name", None) != 0:
-            sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)
+        for fd, spare in enumerate(self._spares):
+            if _identity(fd) != self._identities[fd]:
+                os.dup2(spare, fd)
+        for fd, name in enumerate(("stdin", "stdout", "stderr")):
+            if not _is_open(self._files[fd]) or getattr(sys, name, None) is not self._files[fd]:
+                self._files[fd] = Writer(fd) if fd else open(0, encoding="utf-8", closefd=False)
+                setattr(sys, name, self._files[fd])
+                setattr(sys, "__%s__" % name, self._files[fd])
+            if fd and not os.get_blocking(fd):
+                os.set_blocking(fd, True)
 
     def flush(self) -> None:
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except Exception:
-                pass
+        """Streams that user code has put in place of ours may hold output back."""
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name, None)
+            if not isinstance(stream, Writer):
+                try:
+                    stream.flush()  # type: ignore[union-attr]
+                except BaseException:
+                    pass
 
     def settle(self) -> None:
         """Waits until the keeper has read all that was written."""
-        self.last = None
+        linux.flush_c_output()
         _run_dry(1)
         _run_dry(2)
 
-    def changed(self, fd: int) -> None:
-        if self.last is not None:
-            _run_dry(self.last)
-        self.last = fd
-
 
 class Writer(io.TextIOWrapper):
-    def __init__(self, streams: Streams, fd: int) -> None:
+    def __init__(self, fd: int) -> None:
         super().__init__(_Raw(fd), encoding="utf-8", errors="backslashreplace", write_through=True)
-        self._streams = streams
-        self._fd = fd
+        self._other = 3 - fd
 
     def write(self, text: str, /) -> int:
-        if self._streams.last != self._fd:
-            self._streams.changed(self._fd)
+        _run_dry(self._other)
         return super().write(text)
 
     @property
     def name(self) -> str:
-        return "<stdout>" if self._fd == 1 else "<stderr>"
+        return "<stdout>" if self._other == 2 else "<stderr>"
 
 
 class _Raw(io.RawIOBase):
@@ -84,7 +82,11 @@ class _Raw(io.RawIOBase):
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
         size = len(view)
         while view:
-            view = view[os.write(self._fd, view) :]
+            try:
+                view = view[os.write(self._fd, view) :]
+            except BlockingIOError:
+                # A child shares the pipe, and may have made it non-blocking for us as well.
+                select.select((), (self._fd,), ())
         return size
 
     def writable(self) -> bool:
@@ -94,8 +96,18 @@ class _Raw(io.RawIOBase):
         return self._fd
 
 
-def _is_ours(stream: object, fd: int) -> bool:
-    return isinstance(stream, Writer) and stream._fd == fd and not stream.closed
+def move_up(fd: int) -> int:
+    """Moves a descriptor out of the way of user code's own, closed in its children."""
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_SPARE_FD)
+    os.close(fd)
+    return moved
+
+
+def _is_open(stream: Any) -> bool:
+    try:
+        return stream is not None and not stream.closed
+    except ValueError:  # Its buffer was detached.
+        return False
 
 
 def _identity(fd: int) -> tuple[int, int] | None:
@@ -106,22 +118,17 @@ def _identity(fd: int) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _move_up(fd: int) -> int:
-    """Moves a descriptor out of the way of user code's own, closed in its children."""
-    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_SPARE_FD)
-    os.close(fd)
-    return moved
+_count = array.array("i", [0])
 
 
 def _run_dry(fd: int) -> None:
     deadline = None
-    count = array.array("i", [0])
     while True:
         try:
-            fcntl.ioctl(fd, termios.FIONREAD, count)
+            fcntl.ioctl(fd, termios.FIONREAD, _count)
         except OSError:
             return
-        if count[0] == 0:
+        if _count[0] == 0:
             return
         now = time.monotonic()
         deadline = deadline or now + PATIENCE

@@ -12,18 +12,24 @@ from cuvette_driver.wire import Message
 TRUSTED = {"numpy", "pandas", "torch", "polars", "scipy", "jax", "jaxlib", "pyarrow", "xarray"}
 SHOWN = (bool, int, float, complex, str, bytes, type(None))
 PREVIEW = 80
+# Longer numbers take the interpreter too long to write down.
+MOST_BITS = 1000
+
+# Straight from `type`: a metaclass may answer for these names with code of its own.
+_module_of, _name_of, _qualified_name_of = (type.__dict__[name].__get__ for name in ("__module__", "__name__", "__qualname__"))
 
 
 def describe(shell: Any) -> list[Message]:
-    names = sorted(name for name in list(shell.namespace) if not shell.is_hidden(name))
-    return [_describe(name, shell.namespace[name]) for name in names]
+    found = [item for item in list(shell.namespace.items()) if isinstance(item[0], str) and not shell.is_hidden(item[0])]
+    return [_describe(name, value) for name, value in sorted(found, key=lambda item: item[0])]
 
 
 def _describe(name: str, value: Any) -> Message:
     kind = type(value)
-    entry: Message = {"name": name, "type": kind.__name__ if kind.__module__ == "builtins" else "%s.%s" % (kind.__module__, kind.__qualname__)}
+    module = str(_module_of(kind))
+    entry: Message = {"name": name, "type": _name_of(kind) if module == "builtins" else "%s.%s" % (module, _qualified_name_of(kind))}
     try:
-        if kind.__module__.partition(".")[0] in TRUSTED:
+        if module.partition(".")[0] in TRUSTED:
             shape = getattr(value, "shape", None)
             entry["shape"] = None if shape is None else [int(side) for side in shape]
             entry["dtype"] = str(value.dtype) if hasattr(value, "dtype") else None
@@ -33,11 +39,11 @@ def _describe(name: str, value: Any) -> Message:
             entry["bytes"] = sys.getsizeof(value)
         else:
             entry["bytes"] = object.__sizeof__(value)
-        if kind in SHOWN:
+        if kind in SHOWN and not (kind is int and value.bit_length() > MOST_BITS):
             text = safe_repr(value[:PREVIEW] if kind in (str, bytes) else value)
             entry["preview"] = text if len(text) <= PREVIEW else text[: PREVIEW - 3] + "..."
-    except Exception:
-        pass
+    except BaseException:
+        pass  # User code after all, and it failed: what is known so far must do.
     return {key: item for key, item in entry.items() if item is not None}
 
 

@@ -9,13 +9,16 @@ from typing import Any, Iterator
 Message = dict[str, Any]
 CHUNK = 1 << 16
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), default=str)
+_DECODER = json.JSONDecoder()
+
 
 class Malformed(Exception):
     """The peer sent something that is not a JSON object on a line."""
 
 
 def encode(message: Message) -> bytes:
-    return json.dumps(message, separators=(",", ":"), default=str).encode("ascii") + b"\n"
+    return _ENCODER.encode(message).encode("ascii") + b"\n"
 
 
 class Lines:
@@ -26,17 +29,22 @@ class Lines:
 
     def feed(self, data: bytes) -> Iterator[Message]:
         if b"\n" not in data:
-            self._parts.append(data)
+            self._parts += [data] if data else []
             return
         *lines, rest = (b"".join(self._parts) + data).split(b"\n")
         self._parts = [rest] if rest else []
         for line in lines:
             yield decode(line)
 
+    @property
+    def is_in_message(self) -> bool:
+        """True while part of a message has come, and its end has not."""
+        return bool(self._parts)
+
 
 def decode(line: bytes) -> Message:
     try:
-        message = json.loads(line)
+        message = _DECODER.decode(line.decode("utf-8"))
     except ValueError as error:
         raise Malformed(str(error)) from error
     if not isinstance(message, dict):

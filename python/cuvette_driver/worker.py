@@ -8,17 +8,20 @@ from __future__ import annotations
 import builtins
 import multiprocessing
 import os
-import platform
 import signal
 import socket
 import sys
+import threading
+import time
 import types
-from typing import Any
+from typing import Any, Callable
 
 from cuvette_driver import figures, imports, linux, plain_shell, usage, variables
 from cuvette_driver.display import Publisher, message_of
-from cuvette_driver.streams import Streams
+from cuvette_driver.streams import Streams, move_up
 from cuvette_driver.wire import Channel, Message
+
+PYTHON = "%d.%d.%d" % sys.version_info[:3]
 
 # The shell is made in the zygote, so that a forked worker has it ready.
 shell: Any = None
@@ -38,7 +41,7 @@ def prepare(with_ipython: bool, ipython_dir: str) -> None:
 
 def description() -> Message:
     return {
-        "python": platform.python_version(),
+        "python": PYTHON,
         "executable": sys.executable,
         "ipython": getattr(sys.modules.get("IPython"), "__version__", None) if shell.is_ipython else None,
     }
@@ -48,7 +51,17 @@ def main(control: socket.socket, out: int, err: int) -> None:
     if sys.platform == "linux":
         linux.die_with_parent()
     linux.name_process("cuvette-python")
-    Worker(Channel(control), Streams(out, err)).serve()
+    control = socket.socket(fileno=move_up(control.detach()))
+    try:
+        Worker(Channel(control), Streams(out, err)).serve()
+    except BaseException:
+        pass
+    # User code has broken what the driver stands on. The keeper sees the channel end, and ends this process.
+    try:
+        control.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+    time.sleep(1)
 
 
 class Worker:
@@ -56,10 +69,16 @@ class Worker:
         self.channel = channel
         self.streams = streams
         self.in_user_code = False
-        self.interrupted = False
+        self.is_sending = False
+        self.sending = threading.Lock()
+        self.was_interrupted = False
+        self.missed_interrupt = False
         self.is_forked_copy = False
         self.publisher = Publisher(self.publish)
         self.startup: str | None = None
+        self.news: str | None = None
+        self.questions: list[Message] = []
+        self.repair()
         become_somebody_else()
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN if number == signal.SIGPIPE else signal.SIG_DFL)
@@ -70,56 +89,83 @@ class Worker:
         shell.warm()
 
     def serve(self) -> None:
-        while (message := self.channel.receive()) is not None:
+        while (message := self.questions.pop(0) if self.questions else self.channel.receive()) is not None:
             op = message.get("op")
             if op == "enter":
                 self.startup = message.get("startup")
-                enter(message)
+                self.news = enter(message)
             elif op == "execute":
                 self.execute(message)
             elif op == "variables":
-                self.channel.send({"ev": "variables", "id": message["id"], "variables": variables.describe(shell)})
+                self.send({"ev": "variables", "id": message["id"], "variables": variables.describe(shell)})
             # An answer to a question that was interrupted comes too late, and is dropped.
 
     def execute(self, message: Message) -> None:
         self.repair()
-        self.interrupted = False
+        self.was_interrupted = False
         before = usage.begin()
-        ending = self.guarded(self.run_startup) or self.guarded(lambda: shell.run(message["code"], message["cell"]))
+        ending = self.guarded(lambda: self.run(message))
+        if figures.are_open():
+            shown = self.guarded(figures.show)
+            ending = ending or shown
         self.streams.flush()
         if self.is_forked_copy:
-            os._exit(0)  # A copy that user code forked off has come to the end of the cell.
-        self.channel.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.interrupted, "kept": kept_processes(), **usage.since(before)})
+            os._exit(exit_code(ending))  # A copy that user code forked off has come to the end of the cell.
+        self.streams.settle()
+        self.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.was_interrupted, "kept": kept_processes(), **usage.since(before)})
 
-    def run_startup(self) -> Message | None:
-        if self.startup is None:
-            return None
-        script, self.startup = self.startup, None
-        return shell.run(script, 0)
+    def run(self, message: Message) -> Message | None:
+        startup, self.startup = self.startup, None
+        news, self.news = self.news, None
+        if news is not None:
+            print(news, file=sys.stderr)
+        if startup is not None and (ending := shell.run(startup, 0)):
+            return ending
+        return shell.run(message["code"], message["cell"])
 
-    def guarded(self, run: Any) -> Message | None:
+    def guarded(self, run: Callable[[], Message | None]) -> Message | None:
         """Runs user code; whatever it throws, at whatever moment, ends here as a message."""
         try:
-            self.in_user_code = True
             try:
-                ending = run()
-                figures.show_all(self.publisher)
-                return ending
+                self.in_user_code = True
+                if self.missed_interrupt:
+                    self.missed_interrupt = False
+                    self.send({"ev": "missed"})
+                return run()
             finally:
                 self.in_user_code = False
-        except SystemExit as exit:
-            return exit_message(exit)
         except BaseException as error:
+            self.in_user_code = False  # Again: an interrupt may have kept the line above from running.
+            if isinstance(error, SystemExit):
+                return exit_message(error)
             self.publisher.error(error)
             return {"status": "error", "ename": type(error).__name__}
 
     def publish(self, event: Message) -> None:
         self.streams.settle()
-        self.channel.send(event)
+        self.send(event)
+
+    def send(self, message: Message) -> None:
+        """Sends a whole message: threads take turns, and an interrupt waits until it is out."""
+        is_main = threading.current_thread() is threading.main_thread()
+        with self.sending:
+            self.is_sending = is_main
+            try:
+                self.channel.send(message)
+            finally:
+                self.is_sending = False
+        if is_main and self.missed_interrupt and self.in_user_code:
+            self.missed_interrupt = False
+            self.on_interrupt()
 
     def ask_for_package(self, name: str) -> Message:
         self.publish({"ev": "install", "name": name})
-        return self.channel.receive() or {}
+        while (message := self.channel.receive()) is not None:
+            if message.get("op") != "answer":
+                self.questions.append(message)
+            elif message.get("name", name) == name:
+                return message
+        return {}
 
     def repair(self) -> None:
         self.streams.repair()
@@ -127,9 +173,11 @@ class Worker:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
     def on_interrupt(self, *_: Any) -> None:
-        if not self.in_user_code:
+        """An interrupt outside user code is only remembered: it may be early for this execution, or late for the last."""
+        if self.is_sending or not self.in_user_code:
+            self.missed_interrupt = True
             return
-        self.interrupted = True
+        self.was_interrupted = True
         raise KeyboardInterrupt
 
     def on_fork(self) -> None:
@@ -140,13 +188,20 @@ class Worker:
         self.channel.sock.close()
 
 
-def enter(request: Message) -> None:
-    """Takes the session's folder and environment in place of the zygote's."""
+def enter(request: Message) -> str | None:
+    """Takes the session's folder and environment in place of the zygote's; gives what the user should hear of it."""
+    zone = os.environ.get("TZ")
     os.environ.clear()
     os.environ.update(request["env"])
-    os.chdir(request["cwd"])
+    if os.environ.get("TZ") != zone:
+        time.tzset()
     sys.path[:0] = [""]
     sys.argv = [""]
+    try:
+        os.chdir(request["cwd"])
+    except OSError as error:
+        return "The session's folder cannot be entered (%s), so code runs in %s." % (error, os.getcwd())
+    return None
 
 
 def become_somebody_else() -> None:
@@ -179,5 +234,12 @@ def exit_message(exit: SystemExit) -> Message:
     """As Python itself reads sys.exit's argument: nothing is success, a number is the code, anything else is printed."""
     if exit.code is None or isinstance(exit.code, int):
         return {"status": "exit", "code": int(exit.code or 0) & 0xFF}
-    print(message_of(exit), file=sys.stderr)
+    try:
+        print(message_of(exit), file=sys.stderr)
+    except BaseException:
+        pass  # User code has put something else in place of the stream.
     return {"status": "exit", "code": 1}
+
+
+def exit_code(ending: Message | None) -> int:
+    return 0 if ending is None else ending.get("code", 1)

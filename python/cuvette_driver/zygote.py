@@ -1,25 +1,20 @@
-"""A Python that has already imported what sessions need, and forks a keeper for each of them.
+"""The front of a Python that has already imported what sessions need: takes servers' requests, and hands out keepers.
 
-It serves any number of servers over one Unix socket, outlives them, and ends when it has had
-neither a server nor a session for a while.
+It serves any number of servers over one Unix socket, outlives them, and ends when it has had neither a server nor
+a session for a while. It forks nothing itself: the template does, a process that otherwise stands still (see template.py).
 """
 
 from __future__ import annotations
 
-import gc
-import importlib
-import importlib.util
-import io
+import collections
 import os
 import selectors
 import shutil
-import signal
 import socket
-import sys
 import time
 from typing import Any
 
-from cuvette_driver import keeper, linux, worker
+from cuvette_driver import keeper, linux, template
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, encode
 
 IDLE = 60.0
@@ -28,186 +23,140 @@ POLL = 5.0
 
 
 def main(path: str, modules: list[str]) -> None:
-    gc.disable()
-    listener = listen(path)
-    linux.name_process("cuvette-zygote")
-    zygote = Zygote(path, listener)
-    has_ipython = importlib.util.find_spec("IPython") is not None
-    worker.prepare(has_ipython, os.path.join(os.path.dirname(path), "ipython"))
-    for name in modules:
-        zygote.round(0)
-        preload(name)
-    gc.collect()
-    gc.freeze()
-    zygote.serve()
-
-
-def listen(path: str) -> socket.socket:
+    """The process that was started becomes the template; the front is forked off while it is still small."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(128)
-    return listener
-
-
-def preload(name: str) -> None:
-    """Imports a module and uses it once, so that its lazy parts are there too. A broken one is left out."""
-    try:
-        importlib.import_module(name)
-        warm = {"pandas": _use_pandas, "matplotlib.pyplot": _use_matplotlib}.get(name)
-        if warm:
-            warm()
-    except Exception as error:
-        print("cuvette: %s could not be loaded ahead: %s" % (name, error), file=sys.stderr)
-
-
-def _use_pandas() -> None:
-    import pandas
-
-    frame = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]})
-    repr(frame)
-    frame._repr_html_()
-    frame.describe()
-    frame.groupby("b").sum()
-    importlib.import_module("pandas.plotting._matplotlib")
-
-
-def _use_matplotlib() -> None:
-    import matplotlib.font_manager
-    import matplotlib.pyplot
-
-    figure, axes = matplotlib.pyplot.subplots()
-    axes.plot([1, 2], [3, 4])
-    axes.set_title("x")
-    figure.savefig(io.BytesIO(), format="png", bbox_inches="tight")
-    matplotlib.pyplot.close("all")
-    # matplotlib empties this cache in every forked child; emptied once here, that costs them nothing.
-    clear = getattr(getattr(matplotlib.font_manager, "_get_font", None), "cache_clear", None)
-    if clear:
-        clear()
+    ours, theirs = socket.socketpair()
+    if os.fork() == 0:
+        theirs.close()
+        linux.name_process("cuvette-zygote")
+        try:
+            Zygote(path, listener, ours).serve()
+        finally:
+            shutil.rmtree(os.path.dirname(path), ignore_errors=True)
+            os._exit(0)
+    listener.close()
+    ours.close()
+    template.main(theirs, os.path.join(os.path.dirname(path), "ipython"), modules)
 
 
 class Zygote:
-    def __init__(self, path: str, listener: socket.socket) -> None:
+    def __init__(self, path: str, listener: socket.socket, forks: socket.socket) -> None:
         self.path = path
         self.listener = listener
+        self.forks = forks
         self.servers: dict[socket.socket, Lines] = {}
-        self.keepers: set[int] = set()
-        self.spare: tuple[int, socket.socket] | None = None
+        self.waiting: collections.deque[tuple[socket.socket, Message]] = collections.deque()
+        # A keeper on its way, one that waits for a session, and those that have one, each by its own socket.
+        self.coming: socket.socket | None = None
+        self.spare: tuple[socket.socket, int] | None = None
+        self.keepers: set[socket.socket] = set()
         self.idle_since = time.monotonic()
-        self.stopping = False
         self.selector = selectors.DefaultSelector()
-        self.selector.register(listener, selectors.EVENT_READ)
-        self.wake_read, self.wake_write = os.pipe()
-        os.set_blocking(self.wake_read, False)
-        os.set_blocking(self.wake_write, False)
-        signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
-        for number in (signal.SIGCHLD, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
-        for number in (signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        self.selector.register(self.wake_read, selectors.EVENT_READ)
+        self.selector.register(listener, selectors.EVENT_READ, self.on_connect)
+        self.selector.register(forks, selectors.EVENT_READ, self.on_template)
+        self.has_template = True
+        self.is_complete = False
 
     def serve(self) -> None:
-        while not self.stopping:
-            # A spare keeper is made in a quiet moment, so that the next session starts without a fork.
-            is_quiet = self.round(QUIET if self.spare is None else POLL) == 0
-            if is_quiet and self.spare is None:
-                self.spare = self.make_keeper()
-            if self.servers or len(self.keepers) > 1:
+        while self.has_template and os.path.exists(self.path) and time.monotonic() - self.idle_since < IDLE:
+            ready = self.selector.select(QUIET if self.lacks_spare() else POLL)
+            for key, _ in ready:
+                if self.is_open(key.fileobj):
+                    key.data(key.fileobj)
+            self.hand_out()
+            # One at a time, and in a quiet moment unless somebody waits: sessions at work are not held up by new ones.
+            if self.lacks_spare() and (self.waiting or (self.is_complete and not ready)):
+                self.coming = self.order_keeper()
+            if self.servers or self.keepers:
                 self.idle_since = time.monotonic()
-            if time.monotonic() - self.idle_since > IDLE or not os.path.exists(self.path):
-                break
-        shutil.rmtree(os.path.dirname(self.path), ignore_errors=True)
 
-    def round(self, wait: float) -> int:
-        """Serves what is there within the time; says how much it was."""
-        ready = self.selector.select(wait)
-        for key, _ in ready:
-            source: Any = key.fileobj
-            if source is self.listener:
-                connection, _ = self.listener.accept()
-                self.servers[connection] = Lines()
-                self.selector.register(connection, selectors.EVENT_READ)
-            elif source == self.wake_read:
-                self.on_signal()
-            else:
-                self.on_server(source)
-        return len(ready)
+    def lacks_spare(self) -> bool:
+        return self.spare is None and self.coming is None
+
+    def is_open(self, source: Any) -> bool:
+        """False for what an earlier handler of the same round has closed."""
+        return source.fileno() != -1
+
+    # -- servers ----------------------------------------------------------------------------------
+
+    def on_connect(self, listener: socket.socket) -> None:
+        server, _ = listener.accept()
+        self.servers[server] = Lines()
+        self.selector.register(server, selectors.EVENT_READ, self.on_server)
 
     def on_server(self, server: socket.socket) -> None:
         try:
             data = server.recv(CHUNK)
-            for message in self.servers[server].feed(data):
-                server.sendall(encode(self.answer(message)))
+            self.waiting.extend((server, message) for message in self.servers[server].feed(data))
         except (OSError, Malformed):
             data = b""
         if not data:
-            self.selector.unregister(server)
             del self.servers[server]
-            server.close()
+            self.waiting = collections.deque(item for item in self.waiting if item[0] is not server)
+            self.close(server)
 
-    def answer(self, message: Message) -> Message:
-        if message.get("op") == "describe":
-            return {"id": message["id"], "pid": os.getpid(), **worker.description()}
+    def answer(self, server: socket.socket, message: Message) -> None:
         try:
-            return {"id": message["id"], "pid": self.spawn(message)}
-        except Exception as error:
-            return {"id": message.get("id"), "error": "%s: %s" % (type(error).__name__, error)}
+            server.sendall(encode(message))
+        except OSError:
+            pass  # It is gone, and will be noticed where it is read.
 
-    def spawn(self, request: Message) -> int:
-        path = request["socket"]
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        try:
-            os.unlink(path)
-        except FileNotFoundError:
-            pass
-        with listen(path) as listener:
-            pid, assignment = self.spare or self.make_keeper()
-            self.spare = None
-            with assignment:
-                keeper.assign(assignment, listener, request)
-        return pid
+    # -- keepers ----------------------------------------------------------------------------------
 
-    def make_keeper(self) -> tuple[int, socket.socket]:
+    def order_keeper(self) -> socket.socket:
         ours, theirs = socket.socketpair()
-        pid = os.fork()
-        if pid == 0:
-            ours.close()
-            self.become_keeper(theirs)
+        socket.send_fds(self.forks, [b"\n"], [theirs.fileno()])
         theirs.close()
-        self.keepers.add(pid)
-        return pid, ours
+        self.selector.register(ours, selectors.EVENT_READ, self.on_keeper)
+        return ours
 
-    def become_keeper(self, assignment: socket.socket) -> None:
+    def on_keeper(self, assignment: socket.socket) -> None:
+        """A keeper says once that it is ready; after that, silence until it ends."""
         try:
-            signal.set_wakeup_fd(-1)
-            self.selector.close()
-            for inherited in (self.listener, *self.servers, *(self.spare or ())[1:]):
-                inherited.close()
-            os.close(self.wake_read)
-            os.close(self.wake_write)
-            gc.enable()
-            keeper.run(assignment)
-        except BaseException:
-            import traceback
-
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-
-    def on_signal(self) -> None:
-        try:
-            numbers = os.read(self.wake_read, CHUNK)
-        except BlockingIOError:
+            data = assignment.recv(CHUNK)
+        except OSError:
+            data = b""
+        if data:
+            self.coming, self.spare = None, (assignment, int(data))
             return
-        self.stopping = self.stopping or signal.SIGTERM in numbers
-        while True:
+        self.keepers.discard(assignment)
+        if self.coming is assignment:
+            self.coming = None
+        if self.spare and self.spare[0] is assignment:
+            self.spare = None
+        self.close(assignment)
+
+    def hand_out(self) -> None:
+        while self.spare and self.waiting:
+            server, request = self.waiting.popleft()
             try:
-                pid, _ = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            self.keepers.discard(pid)
-            if self.spare and self.spare[0] == pid:
-                self.spare = None
+                with listen(request["socket"]) as listener:
+                    keeper.assign(self.spare[0], listener, request)
+            except Exception as error:
+                self.answer(server, {"id": request.get("id"), "error": "%s: %s" % (type(error).__name__, error)})
+                continue
+            self.answer(server, {"id": request["id"], "pid": self.spare[1]})
+            self.keepers.add(self.spare[0])
+            self.spare = None
+
+    def on_template(self, forks: socket.socket) -> None:
+        """It says once that it has imported everything; after that, silence until its end."""
+        self.has_template = self.is_complete = bool(forks.recv(1))
+
+    def close(self, source: socket.socket) -> None:
+        self.selector.unregister(source)
+        source.close()
+
+
+def listen(path: str) -> socket.socket:
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(128)
+    return listener

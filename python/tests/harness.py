@@ -25,7 +25,11 @@ class Connection:
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(PATIENCE)
-        self.socket.connect(path)
+        try:
+            self.socket.connect(path)
+        except OSError:
+            self.socket.close()
+            raise
         self.rest = b""
 
     def send(self, **message):
@@ -120,11 +124,13 @@ class Session:
         self.pid = pid
         self.count = 0
         self.restarts = []
+        self.connections = []
         self.connect()
 
     def connect(self):
         """Connects; an earlier connection of ours is replaced, as by another server."""
         self.connection = Connection(self.path)
+        self.connections.append(self.connection)
         self.hello = self.connection.receive()
         assert self.hello["ev"] == "hello", self.hello
         return self.hello
@@ -160,6 +166,15 @@ class Session:
             if event["ev"] == "done" and event["id"] != id:
                 raise AssertionError("an answer to %s while waiting for %s" % (event["id"], id))
         return outcome
+
+    def read_until(self, text):
+        """Reads what the running code prints until this is there."""
+        printed = ""
+        while text not in printed:
+            event = self.receive()
+            assert event is not None and event["ev"] == "stream", event
+            printed += event["text"]
+        return printed
 
     def run(self, code, timeout=None, limit=LIMIT, answer=None):
         return self.finish(self.start(code, timeout, limit), answer)
@@ -199,7 +214,8 @@ class Session:
         except (OSError, TypeError):
             pass
         finally:
-            self.connection.close()
+            for connection in self.connections:
+                connection.close()
 
 
 class Outcome:

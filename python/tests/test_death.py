@@ -116,11 +116,11 @@ class Reset(SessionTest):
         pids = self.session.value("[p.pid for p in multiprocessing.active_children()]")
         self.session.ask("reset")
         for pid in (*pids, self.session.hello["worker"]):
-            self.assertFalse(is_running(pid))
+            self.assert_soon(lambda pid=pid: not is_running(pid), "the end of process %d" % pid)
 
     def test_reset_of_a_running_call_ends_it(self):
         id = self.session.start("print('begun')\nimport time\ntime.sleep(60)")
-        self.assertEqual(self.session.receive()["text"], "begun\n")
+        self.session.read_until("begun\n")
         self.session.send("reset", id="r")
         outcome = self.session.finish(id)
         self.assertEqual(outcome.done["death"]["signal"], "SIGKILL")

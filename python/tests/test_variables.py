@@ -51,7 +51,7 @@ class Sly:
 sly = Sly()
 class Masked(type):
     __module__ = property(lambda cls: 1 / 0)
-    __qualname__ = __name__ = property(lambda cls: 1 / 0)
+    __name__ = property(lambda cls: 1 / 0)
 masked = Masked('M', (), {})()
 class Str(str):
     def __len__(self): raise SystemExit

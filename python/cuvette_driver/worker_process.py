@@ -1,0 +1,73 @@
+"""The worker as its keeper holds it: the process, the channel to it, and its output pipes."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Callable
+
+from cuvette_driver import worker
+from cuvette_driver.capture import Pipe
+from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, encode
+
+
+class WorkerProcess:
+    def __init__(self, let_go: Callable[[], None]) -> None:
+        """Forks a worker; `let_go` closes, in the new process, what only the keeper may hold."""
+        ours, theirs = socket.socketpair()
+        self.pipes = (Pipe("stdout"), Pipe("stderr"))
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                let_go()
+                ours.close()
+                for pipe in self.pipes:
+                    pipe.close()
+                worker.main(theirs, *(pipe.writer for pipe in self.pipes))
+            finally:
+                os._exit(1)
+        theirs.close()
+        for pipe in self.pipes:
+            pipe.close_writer()
+        self.channel: socket.socket | None = ours
+        self._lines = Lines()
+        self.has_unread = False
+
+    def tell(self, message: Message) -> None:
+        self.send(encode(message))
+
+    def send(self, line: bytes) -> None:
+        """Passes on a message that is encoded already."""
+        if self.channel is not None:
+            try:
+                self.channel.sendall(line)
+            except OSError:
+                pass  # It is dying, and will be reaped.
+
+    def listen(self) -> list[Message] | None:
+        """The messages that are there now; None once the channel is at its end, or no longer makes sense."""
+        self.has_unread = False
+        try:
+            data = b"" if self.channel is None else self.channel.recv(CHUNK, socket.MSG_DONTWAIT)
+            messages = list(self._lines.feed(data))
+        except BlockingIOError:
+            return []
+        except (OSError, Malformed):
+            return None
+        self.has_unread = len(data) == CHUNK
+        return messages if data else None
+
+    @property
+    def is_talking(self) -> bool:
+        """True while a message is on its way: what its pipes hold may come after it."""
+        return self.channel is not None and (self.has_unread or self._lines.is_in_message)
+
+    def close_channel(self) -> None:
+        if self.channel is not None:
+            self.channel.close()
+            self.channel = None
+
+    def close(self) -> None:
+        self.close_channel()
+        for pipe in self.pipes:
+            pipe.close()
