@@ -1,9 +1,11 @@
 /** A lock between processes: a file that names its holder. A holder that is gone is nobody. */
 
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findProcess, isRunning, type ProcessId } from './process-tree.ts';
+
+const WRITING = 2000;
 
 /** Runs the work while no other process holds the lock. */
 export async function withLock<T>(path: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
@@ -25,8 +27,17 @@ function take(path: string): boolean {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   const holder = readHolder(path);
-  if (holder && !isRunning(holder)) rmSync(path, { force: true });
+  if (holder ? !isRunning(holder) : isOld(path)) rmSync(path, { force: true });
   return false;
+}
+
+/** A file that names nobody is one whose maker is about to write to it, or died just before. */
+function isOld(path: string): boolean {
+  try {
+    return Date.now() - statSync(path).mtimeMs > WRITING;
+  } catch {
+    return false;
+  }
 }
 
 function readHolder(path: string): ProcessId | undefined {

@@ -5,6 +5,9 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { CuvetteError, messageOf } from './errors.ts';
 
+/** A socket's path holds at most 103 bytes everywhere; what Cuvette adds to the runtime folder takes 36. */
+const LONGEST_RUNTIME = 67;
+
 export interface Paths {
   /** Can be deleted at any time: the managed Python environment. */
   cache: string;
@@ -47,4 +50,15 @@ export function privateFolder(path: string): string {
     );
   }
   return path;
+}
+
+/** The folder for sockets, whose paths the system allows only so many bytes. */
+export function runtimeFolder(path: string): string {
+  if (Buffer.byteLength(path) > LONGEST_RUNTIME) {
+    throw new CuvetteError(
+      'folder_unusable',
+      `${path} is too long for sockets (at most ${LONGEST_RUNTIME} bytes). Set CUVETTE_HOME to a folder with a shorter path.`,
+    );
+  }
+  return privateFolder(path);
 }

@@ -187,19 +187,21 @@ class IPythonShell:
             self.shell.publisher.result(*bundle_of(value))
 
     def _show_error(self, error: BaseException) -> None:
+        self.shell.shown_error = None
         try:
             self.shell.showtraceback(tb_offset=0)
         except BaseException:
             pass
         # An error whose own methods fail, IPython may not show at all.
-        if self.shell.shown_error is not error and self.shell.publisher is not None:
+        if self.shell.shown_error is None and self.shell.publisher is not None:
             self.shell.publisher.error(error)
-        self.shell.shown_error = None
 
     def _run_by_ipython(self, code: str, number: int) -> Message | None:
         self.shell.displayhook.is_plain = False
+        self.shell.shown_error = None
         result = self.shell.run_cell(code, store_history=number > 0)
-        error = result.error_before_exec or result.error_in_exec
+        # Some magics (%%time in IPython 8) show an error themselves, and keep it from the result.
+        error = result.error_before_exec or result.error_in_exec or self.shell.shown_error
         if isinstance(error, SystemExit):
             raise error
         return None if error is None else {"status": "error", "ename": type(error).__name__}

@@ -298,8 +298,6 @@ class Keeper:
         kind = message["ev"]
         if kind == "done":
             self.finish(message)
-        elif kind == "missed" and self.running:
-            self.running.interrupt_again()
         elif kind == "variables":
             self.outbox.add(message)
         elif kind in ("display", "result", "error", "install") and self.last_id is not None:
@@ -390,6 +388,7 @@ class Keeper:
     def close(self) -> None:
         self.stopping = True
         processes.kill_below(os.getpid(), 0)
+        processes.bury(DYING)
         self.drop_server()
         if not self.path:
             return

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from typing import Any
 
 HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
@@ -40,19 +41,14 @@ def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
 
 def describe(pid: int) -> str:
     """The command line of a process, shortened for a person."""
-    command = _file("/proc/%d/cmdline" % pid)
-    if command and command == _file("/proc/self/cmdline"):
-        return "python (forked by the code)"
-    text = (command or _file("/proc/%d/comm" % pid)).replace(b"\0", b" ").decode("utf-8", "replace").strip()
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _file(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        command = _read("/proc/%d/cmdline" % pid) or _read("/proc/%d/comm" % pid)
+        if command == _read("/proc/self/cmdline"):
+            return "python (forked by the code)"
     except OSError:
-        return b""
+        return ""
+    text = command.replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def is_alive(pid: int) -> bool:
@@ -107,6 +103,18 @@ def describe_death(status: int, usage: Any) -> dict[str, Any]:
         "cpu": usage.ru_utime + usage.ru_stime,
         "peak": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
     }
+
+
+def bury(patience: float) -> None:
+    """Waits for children that have been killed, so that none of them is left to the machine's first process."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            time.sleep(0.001)
 
 
 def out_of_memory_kills() -> int:

@@ -10,12 +10,14 @@ from cuvette_driver import processes
 from cuvette_driver.wire import Message
 
 GRACE = 2.0
-# C's system() ignores SIGINT until its child has ended: the interrupt after the killing waits for that.
-PAUSE = 0.05
 # The rung, the signal to the worker (none: the processes below it are killed), and how long it is given.
+# An interrupt is repeated, because one that comes before the code begins, or just before it starts to wait, is lost;
+# after the killing it comes late, because C's system() ignores it until its child has ended.
 LADDER = (
+    ("interrupted", signal.SIGINT, 0.05),
+    ("interrupted", signal.SIGINT, 0.5),
     ("interrupted", signal.SIGINT, GRACE),
-    ("children-killed", None, PAUSE),
+    ("children-killed", None, 0.05),
     ("children-killed", signal.SIGINT, GRACE),
     ("killed", signal.SIGKILL, GRACE),
 )
@@ -49,14 +51,15 @@ class Running:
         return kept
 
     def interrupt(self, why: str) -> None:
-        """Starts the ladder; asked again, it climbs at once."""
+        """Starts the ladder; asked again, it goes to the next rung at once."""
         self.next_step = time.monotonic()
         self.why = self.why or why
+        while 0 <= self.step < len(LADDER) - 1 and self.rung == LADDER[self.step + 1][0]:
+            self.step += 1
 
-    def interrupt_again(self) -> None:
-        """The first interrupt came before the code ran, and had no effect."""
-        if self.step == 0:
-            self._signal(signal.SIGINT)
+    @property
+    def rung(self) -> str:
+        return LADDER[max(self.step, 0)][0]
 
     def climb(self) -> None:
         now = time.monotonic()
@@ -69,10 +72,7 @@ class Running:
         self.next_step = now + grace
         if number is None:
             processes.kill_below(os.getpid(), self.worker)
-        else:
-            self._signal(number)
-
-    def _signal(self, number: signal.Signals) -> None:
+            return
         try:
             os.kill(self.worker, number)
         except OSError:
@@ -82,8 +82,7 @@ class Running:
         """The ending as the worker or its death tells it, with what the limits did to it."""
         done: Message = {key: value for key, value in ending.items() if key != "ev"}
         done["wall"] = time.monotonic() - self.started
-        had_effect = ending.get("interrupted") or "death" in ending or self.step > 0 or self.is_cut
-        rung = LADDER[max(self.step, 0)][0]
-        done["stopped"] = {"why": self.why, "rung": rung} if self.why and had_effect else None
+        had_effect = ending.get("interrupted") or "death" in ending or self.rung != LADDER[0][0] or self.is_cut
+        done["stopped"] = {"why": self.why, "rung": self.rung} if self.why and had_effect else None
         done["cause"] = self.cause
         return done

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import array
 import fcntl
+import functools
 import io
 import os
 import select
+import subprocess
 import sys
 import termios
 import time
@@ -51,11 +53,27 @@ class Streams:
                 except BaseException:
                     pass
 
-    def settle(self) -> None:
-        """Waits until the keeper has read all that was written."""
-        linux.flush_c_output()
-        _run_dry(1)
-        _run_dry(2)
+
+def settle_before_children() -> None:
+    """From now on, what was written before a child starts is read before it can write to the other stream."""
+    os.system = _settled(os.system)
+    subprocess.Popen._execute_child = _settled(subprocess.Popen._execute_child)  # type: ignore[attr-defined]
+
+
+def settle() -> None:
+    """Waits until the keeper has read all that was written."""
+    linux.flush_c_output()
+    _run_dry(1)
+    _run_dry(2)
+
+
+def _settled(start: Any) -> Any:
+    @functools.wraps(start)
+    def settle_and_start(*args: Any, **kwargs: Any) -> Any:
+        settle()
+        return start(*args, **kwargs)
+
+    return settle_and_start
 
 
 class Writer(io.TextIOWrapper):

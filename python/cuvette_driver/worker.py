@@ -18,9 +18,10 @@ from typing import Any, Callable
 
 from cuvette_driver import figures, imports, linux, plain_shell, usage, variables
 from cuvette_driver.display import Publisher, message_of
-from cuvette_driver.streams import Streams, move_up
+from cuvette_driver.streams import Streams, move_up, settle, settle_before_children
 from cuvette_driver.wire import Channel, Message
 
+SAME_INTERRUPT = 1.0
 PYTHON = "%d.%d.%d" % sys.version_info[:3]
 
 # The shell is made in the zygote, so that a forked worker has it ready.
@@ -72,7 +73,8 @@ class Worker:
         self.is_sending = False
         self.sending = threading.Lock()
         self.was_interrupted = False
-        self.missed_interrupt = False
+        self.interrupted_at = 0.0
+        self.is_interrupt_due = False
         self.is_forked_copy = False
         self.publisher = Publisher(self.publish)
         self.startup: str | None = None
@@ -84,6 +86,7 @@ class Worker:
             signal.signal(number, signal.SIG_IGN if number == signal.SIGPIPE else signal.SIG_DFL)
         os.register_at_fork(after_in_child=self.on_fork)
         builtins.input = no_input
+        settle_before_children()
         shell.attach(self.publisher)
         imports.install_missing(shell.is_user_code, self.ask_for_package)
         shell.warm()
@@ -102,7 +105,7 @@ class Worker:
 
     def execute(self, message: Message) -> None:
         self.repair()
-        self.was_interrupted = False
+        self.was_interrupted = self.is_interrupt_due = False
         before = usage.begin()
         ending = self.guarded(lambda: self.run(message))
         if figures.are_open():
@@ -111,7 +114,7 @@ class Worker:
         self.streams.flush()
         if self.is_forked_copy:
             os._exit(exit_code(ending))  # A copy that user code forked off has come to the end of the cell.
-        self.streams.settle()
+        settle()
         self.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.was_interrupted, "kept": kept_processes(), **usage.since(before)})
 
     def run(self, message: Message) -> Message | None:
@@ -128,9 +131,6 @@ class Worker:
         try:
             try:
                 self.in_user_code = True
-                if self.missed_interrupt:
-                    self.missed_interrupt = False
-                    self.send({"ev": "missed"})
                 return run()
             finally:
                 self.in_user_code = False
@@ -142,7 +142,7 @@ class Worker:
             return {"status": "error", "ename": type(error).__name__}
 
     def publish(self, event: Message) -> None:
-        self.streams.settle()
+        settle()
         self.send(event)
 
     def send(self, message: Message) -> None:
@@ -154,8 +154,8 @@ class Worker:
                 self.channel.send(message)
             finally:
                 self.is_sending = False
-        if is_main and self.missed_interrupt and self.in_user_code:
-            self.missed_interrupt = False
+        if is_main and self.is_interrupt_due:
+            self.is_interrupt_due = False
             self.on_interrupt()
 
     def ask_for_package(self, name: str) -> Message:
@@ -173,11 +173,15 @@ class Worker:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
     def on_interrupt(self, *_: Any) -> None:
-        """An interrupt outside user code is only remembered: it may be early for this execution, or late for the last."""
-        if self.is_sending or not self.in_user_code:
-            self.missed_interrupt = True
+        """The keeper repeats an interrupt, in case that one is lost; to user code, it is the same one."""
+        now = time.monotonic()
+        if not self.in_user_code or (self.was_interrupted and now - self.interrupted_at < SAME_INTERRUPT):
+            return
+        if self.is_sending:
+            self.is_interrupt_due = True
             return
         self.was_interrupted = True
+        self.interrupted_at = now
         raise KeyboardInterrupt
 
     def on_fork(self) -> None:

@@ -1,12 +1,12 @@
 /** `cuvette call`: any of the agent's tools, from the shell. */
 
-import { parseArgs } from 'node:util';
 import { CuvetteError, messageOf } from '../errors.ts';
 import { callBridge } from '../surfaces/bridge/client.ts';
 import { findServer } from './find-server.ts';
+import { parseFlags } from './parse-flags.ts';
 
 export async function main(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = parseFlags({
     args,
     allowPositionals: true,
     options: { json: { type: 'boolean' }, server: { type: 'string' }, start: { type: 'boolean' } },

@@ -1,11 +1,9 @@
 /** `cuvette doctor`: looks at everything that Cuvette depends on, and says what to do where something is missing. */
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { messageOf } from '../errors.ts';
-import { createEnvironment, findUv } from '../interpreters/python/environment.ts';
+import { findEnvironment, findUv } from '../interpreters/python/environment.ts';
 import { findPython } from '../interpreters/python/probe.ts';
-import { findPaths, privateFolder } from '../paths.ts';
+import { findPaths, privateFolder, runtimeFolder } from '../paths.ts';
 import { ancestorsOf } from '../process-tree.ts';
 import { openStore } from '../sessions/store.ts';
 import { chooseServer } from '../surfaces/bridge/discovery.ts';
@@ -35,7 +33,7 @@ export async function main(args: string[]): Promise<number> {
         absent('not installed; venv and pip are used, which is slower. To speed up installs: pip install uv'),
     ),
     await look('environment', () => environmentDetail(paths.cache)),
-    await look('runtime folder', () => privateFolder(paths.runtime)),
+    await look('runtime folder', () => runtimeFolder(paths.runtime)),
     await look('data folder', () => {
       openStore(paths.data).close();
       return paths.data;
@@ -69,16 +67,9 @@ async function look(name: string, check: Check): Promise<Finding> {
   }
 }
 
-/** Looks without making: a doctor changes nothing. */
 async function environmentDetail(cache: string): Promise<string> {
-  const folder = join(cache, 'python');
-  const stop = AbortSignal.abort();
-  const environment = existsSync(folder)
-    ? createEnvironment({ cache, python: process.env.CUVETTE_PYTHON, signal: stop })
-    : undefined;
-  const state = await environment?.state();
-  if (state?.phase === 'ready')
-    return `Python ${state.python.version} with IPython, numpy, pandas and matplotlib in ${state.folder}`;
+  const found = await findEnvironment(cache, await findPython(process.env.CUVETTE_PYTHON));
+  if (found) return `Python ${found.python.version} with IPython, numpy, pandas and matplotlib in ${found.folder}`;
   return absent(
     'not made yet; the first server makes it in the background, and sessions run on plain Python until then',
   );

@@ -1,12 +1,25 @@
 /** The flags that `mcp` and `serve` share. */
 
 import { realpathSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { type Config, readConfig } from '../config.ts';
-import { CuvetteError, messageOf } from '../errors.ts';
+import { CuvetteError } from '../errors.ts';
+import { parseFlags } from './parse-flags.ts';
 
 export function parseServerFlags(args: string[]): { config: Config; project: string } {
-  const values = parse(args);
+  const { values } = parseFlags({
+    args,
+    options: {
+      python: { type: 'string' },
+      'no-auto-install': { type: 'boolean' },
+      timeout: { type: 'string' },
+      'output-limit': { type: 'string' },
+      'max-output': { type: 'string' },
+      linger: { type: 'string' },
+      idle: { type: 'string' },
+      'log-level': { type: 'string' },
+      project: { type: 'string' },
+    },
+  });
   const flags = {
     python: values.python,
     autoInstall: values['no-auto-install'] ? false : undefined,
@@ -18,27 +31,6 @@ export function parseServerFlags(args: string[]): { config: Config; project: str
     logLevel: values['log-level'],
   };
   return { config: readConfig(flags), project: folder(values.project ?? process.cwd()) };
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        python: { type: 'string' },
-        'no-auto-install': { type: 'boolean' },
-        timeout: { type: 'string' },
-        'output-limit': { type: 'string' },
-        'max-output': { type: 'string' },
-        linger: { type: 'string' },
-        idle: { type: 'string' },
-        'log-level': { type: 'string' },
-        project: { type: 'string' },
-      },
-    }).values;
-  } catch (error) {
-    throw new CuvetteError('invalid_input', `${messageOf(error)}. Run: cuvette help`, { cause: error });
-  }
 }
 
 function folder(path: string): string {

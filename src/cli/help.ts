@@ -20,11 +20,19 @@ Settings for mcp and serve (flag, or environment variable):
   --linger SECONDS         CUVETTE_LINGER         how long an interpreter waits for a server to come back; default 3600
   --project FOLDER                                the project's folder; default: the current one
                            CUVETTE_HOME           one folder for everything, in place of ~/.cache and ~/.local/share
-                           CUVETTE_LOG_LEVEL      debug, info, warn, error
+
+  --idle SECONDS           CUVETTE_IDLE           serve: end when nobody has used it for so long; default: never
+  --log-level LEVEL        CUVETTE_LOG_LEVEL      debug, info, warn, error, silent; default warn
 
 For run:
-  --session ID  --interpreter NAME  --timeout SECONDS  --server PID
+  -c CODE                  code from the command line, in place of a file
+  -i, --interpreter NAME   another interpreter than the builtin one
+  --session ID  --timeout SECONDS
+For run and call:
+  --server PID             which server, where several fit
   --start                  start a background server if there is none, even inside an agent
+For call and doctor:
+  --json                   the structured answer
 `;
 
 export async function main([first]: string[]): Promise<number> {

@@ -1,14 +1,27 @@
 /** `cuvette run`: runs code in the agent's own live session, as if it were a program of its own. */
 
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { CuvetteError, messageOf } from '../errors.ts';
 import { callBridge } from '../surfaces/bridge/client.ts';
 import type { BridgeEvent, BridgeRequest } from '../surfaces/bridge/protocol.ts';
 import { findServer } from './find-server.ts';
+import { parseFlags } from './parse-flags.ts';
+
+const BROKEN_PIPE = 141;
 
 export async function main(args: string[]): Promise<never> {
-  const { values, positionals } = parse(args);
+  const { values, positionals } = parseFlags({
+    args,
+    allowPositionals: true,
+    options: {
+      session: { type: 'string' },
+      interpreter: { type: 'string', short: 'i' },
+      timeout: { type: 'string' },
+      server: { type: 'string' },
+      start: { type: 'boolean' },
+      code: { type: 'string', short: 'c' },
+    },
+  });
   const code = values.code ?? readCode(positionals[0]);
   const server = await findServer({ start: values.start ?? false, server: values.server });
   const request: BridgeRequest = {
@@ -30,6 +43,8 @@ export async function main(args: string[]): Promise<never> {
     const input = { session, execution };
     callBridge(server.socket, { do: 'call', tool: 'interrupt', input }, () => {}).catch(() => process.exit(130));
   });
+  // A reader that goes away, as `head` does, ends the client, and with it the code.
+  process.stdout.on('error', () => process.exit(BROKEN_PIPE));
   await callBridge(server.socket, request, (event) => {
     if (event.type === 'started') running = event;
     if (event.type === 'text') process[event.to].write(event.text);
@@ -37,27 +52,13 @@ export async function main(args: string[]): Promise<never> {
     exitCode = event.exitCode;
     for (const note of event.notes) process.stderr.write(`[${note}]\n`);
   });
-  // Everything is written by now; an orderly end of Node would only take time.
-  process.exit(exitCode);
+  await Promise.all([written(process.stdout), written(process.stderr)]);
+  process.exit(exitCode); // An orderly end of Node would only take time.
 }
 
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        session: { type: 'string' },
-        interpreter: { type: 'string', short: 'i' },
-        timeout: { type: 'string' },
-        server: { type: 'string' },
-        start: { type: 'boolean' },
-        code: { type: 'string', short: 'c' },
-      },
-    });
-  } catch (error) {
-    throw new CuvetteError('invalid_input', `${messageOf(error)}. Run: cuvette help`, { cause: error });
-  }
+/** What is written to a pipe is under way until its reader has taken it. */
+function written(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => stream.write('', () => resolve()));
 }
 
 function readCode(file: string | undefined): string {

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError } from '../errors.ts';
 import { withLock } from '../file-lock.ts';
-import { type Paths, privateFolder } from '../paths.ts';
+import { type Paths, runtimeFolder } from '../paths.ts';
 import type { ServerRecord } from '../surfaces/bridge/server-record.ts';
 
 const IDLE_SECONDS = 1800;
@@ -15,7 +15,7 @@ const START_TIME = 15_000;
 
 /** One shell at a time: two that start together share one server. */
 export async function startServer(paths: Paths, find: () => ServerRecord | undefined): Promise<ServerRecord> {
-  privateFolder(paths.runtime);
+  runtimeFolder(paths.runtime);
   const project = projectAround(process.cwd());
   const mark = createHash('sha256').update(project).digest('hex').slice(0, 12);
   return withLock(join(paths.runtime, `start-${mark}.lock`), AbortSignal.timeout(START_TIME), async () => {

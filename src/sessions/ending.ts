@@ -1,5 +1,6 @@
 /** From how an interpreter saw an execution end to what its caller is told: outcome, reason, exit code. Pure. */
 
+import { constants } from 'node:os';
 import type { Ending } from '../interpreters/interpreter.ts';
 import type { Outcome, Reason } from './record.ts';
 
@@ -10,16 +11,6 @@ export interface Verdict {
   variablesSurvived: boolean;
 }
 
-const SIGNALS: Record<string, number> = {
-  SIGHUP: 1,
-  SIGINT: 2,
-  SIGABRT: 6,
-  SIGBUS: 7,
-  SIGFPE: 8,
-  SIGKILL: 9,
-  SIGSEGV: 11,
-  SIGTERM: 15,
-};
 const RUNGS = {
   interrupted: 'it was interrupted',
   'children-killed': 'the processes it had started were ended, and it was interrupted',
@@ -49,6 +40,12 @@ export function judge(ending: Ending, limits: { timeout: number | null; maxOutpu
 export function judgeLost(): Verdict {
   const message = `The interpreter and its keeper were killed from outside. ${LOST}`;
   return { outcome: 'died', reason: { code: 'interpreter-lost', message }, exitCode: 137, variablesSurvived: false };
+}
+
+/** Somebody stopped the interpreter while it was at work. */
+export function judgeInterpreterStopped(): Verdict {
+  const message = 'Its interpreter was stopped, and its variables with it; the next call starts a fresh one.';
+  return { outcome: 'cancelled', reason: { code: 'cancelled', message }, exitCode: 130, variablesSurvived: false };
 }
 
 /** It never ran: cancelled in the queue, or its server ended first. */
@@ -90,7 +87,7 @@ function judgeDeath(death: NonNullable<Ending['death']>, brokeChannel: boolean):
     const message = `The code ended its interpreter with exit status ${death.exit}. ${LOST}`;
     return { reason: { code: 'process-exit', message }, exitCode: death.exit ?? 1 };
   }
-  const exitCode = 128 + (SIGNALS[death.signal] ?? 0);
+  const exitCode = 128 + (constants.signals[death.signal as NodeJS.Signals] ?? 0);
   if (death.signal === 'SIGKILL' && death.oom) {
     return {
       reason: {

@@ -1,6 +1,6 @@
 /** One execution while it lives in this server: takes its interpreter's events, keeps its record on disk, and tells who watches. */
 
-import { EventEmitter } from 'node:events';
+import { messageOf } from '../errors.ts';
 import type { Ending, InterpreterEvent, LiveInterpreter, Output } from '../interpreters/interpreter.ts';
 import type { Installed } from '../interpreters/python/installs.ts';
 import type { Verdict } from './ending.ts';
@@ -30,20 +30,20 @@ export function createExecution(
   store: Store,
   options: { path: string; limit: number },
 ): Execution {
-  const isResumed = record.outputs.length > 0 || record.outputFile !== null;
+  const isResumed = record.outputs.length > 0 || record.textLength > 0;
   const transcript = createTranscript({
     ...options,
     ...(isResumed && {
       resume: {
         outputs: record.outputs,
+        text: record.text,
         length: record.textLength,
         file: record.outputFile,
         bytes: record.outputBytes,
       },
     }),
   });
-  const watchers = new EventEmitter();
-  watchers.setMaxListeners(0);
+  const watchers = new Set<(output: Output) => void>();
   const ended = new AbortController();
   let resolveDone: (record: ExecutionRecord) => void = () => {};
   const done = new Promise<ExecutionRecord>((resolve) => {
@@ -63,7 +63,12 @@ export function createExecution(
 
   async function writeRecord(): Promise<void> {
     const seq = seen;
-    const snapshot = { outputs: [...transcript.outputs], textLength: transcript.length, outputFile: transcript.file };
+    const snapshot = {
+      outputs: [...transcript.outputs],
+      text: transcript.head(options.limit),
+      textLength: transcript.length,
+      outputFile: transcript.file,
+    };
     await transcript.flush();
     Object.assign(record, snapshot, { outputBytes: transcript.bytes });
     store.putExecution(record, seq);
@@ -88,8 +93,8 @@ export function createExecution(
     done,
     signal: ended.signal,
     onOutput(listener) {
-      watchers.on('output', listener);
-      return () => watchers.off('output', listener);
+      watchers.add(listener);
+      return () => watchers.delete(listener);
     },
     start() {
       record.startedAt = Date.now();
@@ -101,7 +106,7 @@ export function createExecution(
       if (event.seq <= seen) return;
       seen = event.seq;
       transcript.add(event.output);
-      watchers.emit('output', event.output);
+      for (const watcher of watchers) tell(watcher, event.output);
       persistSoon(from);
     },
     note: (note) => void record.notes.push(note),
@@ -117,10 +122,21 @@ export function createExecution(
         peak: ending?.peak ?? null,
         ended: ending?.ended ?? [],
       });
-      await persist();
-      acknowledge?.();
+      try {
+        await persist();
+        acknowledge?.();
+      } catch (error) {
+        record.notes.push(`this execution could not be saved: ${messageOf(error)}`);
+      }
       ended.abort();
       resolveDone(record);
     },
   };
+}
+
+/** A watcher that fails is its own affair; the execution and the other watchers go on. */
+function tell(watcher: (output: Output) => void, output: Output): void {
+  try {
+    watcher(output);
+  } catch {}
 }

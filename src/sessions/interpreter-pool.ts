@@ -52,6 +52,8 @@ export interface InterpreterPool {
   list(): Promise<InterpreterListing[]>;
   add(interpreter: SavedInterpreter): Promise<InterpreterListing>;
   stop(name: string, remove: boolean): Promise<string>;
+  /** True for one that was ended by `stop`, and not by some accident. */
+  wasStopped(name: string): boolean;
   running(): Promise<LiveInterpreter[]>;
 }
 
@@ -66,6 +68,7 @@ export function createInterpreterPool(
 ): InterpreterPool {
   const { session, project, runtime, store, environment, zygotes } = options;
   const slots = new Map<string, Promise<Slot | undefined>>();
+  const stopped = new Set<string>();
 
   const socketOf = (name: string) => {
     const mark = createHash('sha256').update(name).digest('hex').slice(0, 6);
@@ -99,6 +102,7 @@ export function createInterpreterPool(
     const found = await attach(name);
     if (found) return { live: found, isFresh: false };
     const spec = await specOf(name);
+    stopped.delete(name);
     const slot = await hold(name, start(name, spec));
     if (!slot)
       throw new CuvetteError(
@@ -235,11 +239,13 @@ export function createInterpreterPool(
     async stop(name, remove) {
       const known = added().find((candidate) => candidate.name === name);
       const live = await attach(name);
-      if (name !== BUILTIN && !known && !live)
+      const isDiscovered = discovered().some((candidate) => candidate.name === name);
+      if (name !== BUILTIN && !known && !live && !isDiscovered)
         throw unknownInterpreter(
           name,
           added().map((one) => one.name),
         );
+      stopped.add(name);
       await live?.stop();
       slots.delete(name);
       const isForgotten = known !== undefined && (remove || !known.saved);
@@ -250,6 +256,7 @@ export function createInterpreterPool(
         ? `${did}; it starts afresh on the next execute.`
         : `${did}; it starts again on the next execute.`;
     },
+    wasStopped: (name) => stopped.has(name),
     async running() {
       const found = await Promise.all([...slots.values()].map((slot) => slot.catch(() => undefined)));
       return found.flatMap((slot) => (slot ? [slot.live] : []));

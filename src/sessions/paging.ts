@@ -43,36 +43,54 @@ async function readOffset(pieces: AsyncIterable<string>, offset: number, limit: 
 
 /** Lines are counted from 1; a negative number counts from the end. */
 async function readLines(pieces: AsyncIterable<string>, from: number, count: number, limit: number): Promise<Page> {
-  const wanted: string[] = [];
-  let number = 0;
-  let size = 0;
+  const wanted = from < 0 ? lastLines(-from, limit) : someLines(Math.max(1, from), count, limit);
   let rest = '';
-  let isCut = false;
-  const take = (line: string) => {
-    number += 1;
-    if (from < 0) {
-      wanted.push(line);
-      if (wanted.length > -from) wanted.shift();
-      return;
-    }
-    if (number < from || wanted.length >= count) return;
-    if (size + line.length > limit && wanted.length > 0) {
-      isCut = true;
-      return;
-    }
-    if (isCut) return;
-    wanted.push(line.slice(0, limit));
-    size += line.length + 1;
-  };
   for await (const piece of pieces) {
     const lines = (rest + piece).split('\n');
     rest = lines.pop() ?? '';
-    lines.forEach(take);
+    lines.forEach(wanted.take);
   }
-  if (rest) take(rest);
-  const first = from < 0 ? Math.max(1, number - wanted.length + 1) : from;
-  const next = first + wanted.length;
-  return { text: wanted.join('\n').slice(0, limit), next: next <= number ? next : null };
+  if (rest) wanted.take(rest);
+  return wanted.page();
+}
+
+interface LineTaker {
+  take(line: string): void;
+  page(): Page;
+}
+
+function someLines(from: number, count: number, limit: number): LineTaker {
+  const taken: string[] = [];
+  let number = 0;
+  let room = limit;
+  return {
+    take(line) {
+      number += 1;
+      const isFull = taken.length >= count || (taken.length > 0 && line.length > room);
+      if (number !== from + taken.length || isFull) return;
+      taken.push(line.slice(0, room));
+      room -= line.length + 1;
+    },
+    page() {
+      const next = from + taken.length;
+      return { text: taken.join('\n'), next: next <= number ? next : null };
+    },
+  };
+}
+
+/** The end is what is wanted: where not all of it fits, the first lines give way. */
+function lastLines(count: number, limit: number): LineTaker {
+  const taken: string[] = [];
+  let size = 0;
+  return {
+    take(line) {
+      const shown = line.slice(-limit);
+      taken.push(shown);
+      size += shown.length + 1;
+      while (taken.length > 1 && (taken.length > count || size - 1 > limit)) size -= (taken.shift()?.length ?? 0) + 1;
+    },
+    page: () => ({ text: taken.join('\n'), next: null }),
+  };
 }
 
 /** In a thread of its own: a pattern that takes forever stops nobody but its author. */

@@ -49,6 +49,8 @@ export interface ExecutionRecord {
   outputs: Output[];
   /** Characters of text that the execution gave, all told. */
   textLength: number;
+  /** The text, or as much of its beginning as fits into an answer. */
+  text: string;
   /** Where the whole text is, if it is longer than an answer. */
   outputFile: string | null;
   /** Bytes of that file that are part of this record; more were written but never acknowledged. */

@@ -6,10 +6,11 @@ import { CuvetteError } from '../errors.ts';
 import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreters/interpreter.ts';
 import { adviseExternal, installForBuiltin } from '../interpreters/python/installs.ts';
 import type { ProcessId } from '../process-tree.ts';
-import { judge, judgeLost, judgeNotStarted } from './ending.ts';
+import { judge, judgeInterpreterStopped, judgeLost, judgeNotStarted } from './ending.ts';
 import { createExecution, type Execution } from './execution.ts';
 import { BUILTIN, createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
 import type { ExecutionRecord } from './record.ts';
+import type { Store } from './store.ts';
 
 export interface ExecuteRequest {
   code: string;
@@ -47,6 +48,8 @@ export interface Session {
   /** The execution that runs now or waits to, newest last. */
   pending(): Execution[];
   history(): ExecutionRecord[];
+  /** How many executions there have been. */
+  readonly size: number;
   interrupt(number: number): void;
   variables(interpreter: string): Promise<Variable[]>;
   /** Clears an interpreter; says how many names it held. */
@@ -58,22 +61,21 @@ export interface Session {
 }
 
 const REPLAY_TIME = 500;
+const CANCELLED_IN_QUEUE = judgeNotStarted('Cancelled before it was its turn; it did not run.');
 
 export function createSession(options: SessionOptions): Session {
   const { id, project, folder, limits, store } = options;
   const live = new Map<string, Execution>();
   /** Interpreters that hold variables of earlier calls. */
-  const used = new Set(
-    store
-      .executions(id)
-      .filter((record) => record.variablesSurvived)
-      .map((record) => record.interpreter),
-  );
+  const used = usedInterpreters(store, id);
   let last = store.lastNumber(id);
   let lateTo: Execution | undefined;
+  /** Executions that were cancelled while their interpreter was still starting. */
+  const cancelled = new Set<number>();
+  const sent = new Set<number>();
 
   const pool = createInterpreterPool({ ...options, session: id }, (name, interpreter) => {
-    interpreter.onEvent((event) => void onEvent(name, interpreter, event));
+    interpreter.onEvent((event) => void onEvent(name, interpreter, event).catch(() => {}));
     interpreter.onLost(() => onLost(name));
     interpreter.onIdleDeath((cause) => {
       used.delete(name);
@@ -118,6 +120,7 @@ export function createSession(options: SessionOptions): Session {
       ended: [],
       installed: [],
       outputs: [],
+      text: '',
       textLength: 0,
       outputFile: null,
       outputBytes: 0,
@@ -141,8 +144,9 @@ export function createSession(options: SessionOptions): Session {
   async function run(execution: Execution, signal?: AbortSignal): Promise<void> {
     const { record } = execution;
     if (record.state === 'done') return;
-    if (signal?.aborted) return execution.finish(judgeNotStarted('Cancelled before it was its turn; it did not run.'));
+    if (signal?.aborted) return execution.finish(CANCELLED_IN_QUEUE);
     const { live: interpreter, isFresh } = await pool.open(record.interpreter);
+    if (signal?.aborted || cancelled.delete(record.number)) return execution.finish(CANCELLED_IN_QUEUE);
     noteLostState(execution, isFresh);
     used.add(record.interpreter);
     lateTo = execution;
@@ -156,7 +160,9 @@ export function createSession(options: SessionOptions): Session {
       limit: limits.maxOutput,
     });
     signal?.addEventListener('abort', cancel, { once: true });
+    sent.add(record.number);
     await execution.done;
+    sent.delete(record.number);
     signal?.removeEventListener('abort', cancel);
     if (!record.variablesSurvived) used.delete(record.interpreter);
   }
@@ -212,7 +218,8 @@ export function createSession(options: SessionOptions): Session {
   function onLost(name: string): void {
     for (const execution of live.values()) {
       const { record } = execution;
-      if (record.state === 'running' && record.interpreter === name) void execution.finish(judgeLost());
+      if (record.state !== 'running' || record.interpreter !== name) continue;
+      void execution.finish(pool.wasStopped(name) ? judgeInterpreterStopped() : judgeLost());
     }
   }
 
@@ -255,15 +262,17 @@ export function createSession(options: SessionOptions): Session {
     },
     pending: () => [...live.values()],
     history: () => store.executions(id),
+    get size() {
+      return last;
+    },
     interrupt(number) {
       const execution = this.execution(number);
-      if (execution.record.state === 'queued') {
-        void execution.finish(judgeNotStarted('Cancelled before it was its turn; it did not run.'));
-      } else if (execution.record.state === 'running') {
-        pool
-          .attach(execution.record.interpreter)
-          .then((interpreter) => interpreter?.interrupt(String(number), 'cancelled'));
-      }
+      if (execution.record.state === 'queued') void execution.finish(CANCELLED_IN_QUEUE);
+      if (execution.record.state !== 'running') return;
+      if (!sent.has(number)) cancelled.add(number);
+      pool
+        .attach(execution.record.interpreter)
+        .then((interpreter) => interpreter?.interrupt(String(number), 'cancelled'));
     },
     variables: (name) =>
       enqueue(async () => {
@@ -277,6 +286,8 @@ export function createSession(options: SessionOptions): Session {
         const names = await interpreter.variables();
         await interpreter.reset();
         used.delete(name);
+        const row = store.session(id);
+        if (row) store.putSession({ ...row, cleared: { ...row.cleared, [name]: last } });
         return names.length;
       });
     },
@@ -297,4 +308,14 @@ function failedInstall(error: unknown) {
     },
     installed: undefined,
   };
+}
+
+function usedInterpreters(store: Store, id: string): Set<string> {
+  const cleared = store.session(id)?.cleared ?? {};
+  const kept = store
+    .executions(id)
+    .filter(
+      ({ reason, number, interpreter }) => reason?.code !== 'not-started' && number > (cleared[interpreter] ?? 0),
+    );
+  return new Set(kept.filter(({ variablesSurvived }) => variablesSurvived).map(({ interpreter }) => interpreter));
 }

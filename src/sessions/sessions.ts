@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
 import { CuvetteError } from '../errors.ts';
 import { createEnvironment, type Environment, zygoteSpec } from '../interpreters/python/environment.ts';
 import { createZygotes } from '../interpreters/python/zygotes.ts';
-import { type Paths, privateFolder } from '../paths.ts';
+import { type Paths, runtimeFolder } from '../paths.ts';
 import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
 import { lineageOf } from './agent.ts';
 import { createSession, type Session } from './session.ts';
@@ -29,9 +29,12 @@ export interface Sessions {
   close(): Promise<void>;
 }
 
+/** In place of an id: a session that is not there yet. */
+const NEW = 'new';
+
 export function createSessions(options: { config: Config; paths: Paths; project: string }): Sessions {
   const { config, paths, project } = options;
-  const runtime = privateFolder(paths.runtime);
+  const runtime = runtimeFolder(paths.runtime);
   const ending = new AbortController();
   const environment = createEnvironment({ cache: paths.cache, python: config.python, signal: ending.signal });
   const zygotes = createZygotes(runtime);
@@ -118,6 +121,7 @@ export function createSessions(options: { config: Config; paths: Paths; project:
     agent,
     socketPath: null,
     get(id) {
+      if (id === NEW) return create();
       if (id !== undefined) return byId(id);
       if (defaultId === undefined) defaultId = findDefault().id;
       return byId(defaultId);

@@ -17,6 +17,8 @@ export interface SessionRow {
   server: ProcessId | null;
   /** True once its server let go of it in good order. */
   closed: boolean;
+  /** For each interpreter that was reset, the last execution before that. */
+  cleared?: Record<string, number>;
 }
 
 export interface SavedInterpreter {

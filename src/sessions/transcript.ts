@@ -3,7 +3,7 @@
  * short and in a file of its own once it is longer than an answer.
  */
 
-import { mkdirSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { appendFile, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Output } from '../interpreters/interpreter.ts';
@@ -33,21 +33,21 @@ export interface TranscriptOptions {
   path: string;
   limit: number;
   /** What an earlier server had kept. */
-  resume?: { outputs: Output[]; length: number; file: string | null; bytes: number };
+  resume?: { outputs: Output[]; text: string; length: number; file: string | null; bytes: number };
 }
 
 export function createTranscript({ path, limit, resume }: TranscriptOptions): Transcript {
   const outputs = resume?.outputs ?? [];
   let length = resume?.length ?? 0;
   let file = resume?.file ?? null;
-  let head = outputs.map(textOf).join('').slice(0, limit);
-  let tail = head;
+  let head = resume?.text ?? '';
+  let tail = file ? lastOf(file, resume?.bytes ?? 0, limit) : head;
   let streamKept = outputs.reduce((sum, output) => sum + (output.type === 'stream' ? output.text.length : 0), 0);
   let imagesKept = 0;
   let unwritten: string[] = file ? [] : [head];
   let bytes = resume?.bytes ?? 0;
   // What a server that died had written but not noted down comes again, and must not stand there twice.
-  let writing = file ? truncate(file, bytes) : Promise.resolve();
+  let writing = file ? truncate(file, bytes).catch(() => {}) : Promise.resolve();
 
   function keep(output: Output): void {
     if (output.type === 'display' && output.update && replaceDisplay(outputs, output)) return;
@@ -105,6 +105,18 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
       return writing;
     },
   };
+}
+
+function lastOf(file: string, end: number, size: number): string {
+  try {
+    const fd = openSync(file, 'r');
+    const data = Buffer.alloc(Math.min(end, size * 4));
+    readSync(fd, data, 0, data.length, end - data.length);
+    closeSync(fd);
+    return data.toString('utf8').slice(-size);
+  } catch {
+    return ''; // Somebody has deleted it; what is left is in the record.
+  }
 }
 
 async function append(file: string, text: string): Promise<number> {

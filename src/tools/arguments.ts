@@ -2,7 +2,11 @@
 
 import * as z from 'zod';
 
-export const session = z.string().max(64).optional().describe('Session id; leave out for the default session.');
+export const session = z
+  .string()
+  .max(64)
+  .optional()
+  .describe('Session id; leave out for the default session, "new" for another one.');
 export const interpreter = z.string().max(200).default('builtin').describe('Interpreter name, see list_interpreters.');
 
 export const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };

@@ -72,7 +72,11 @@ export const getOutput = defineTool({
     await somethingNew(execution, offset ?? 0, wait * 1000, context.signal);
     const most = limit ?? place.limits.outputLimit;
     const isWhole = offset === undefined && line === undefined && pattern === undefined;
-    if (isWhole && execution.record.state === 'done' && execution.transcript.length <= most) {
+    if (
+      isWhole &&
+      execution.record.state === 'done' &&
+      execution.transcript.length <= Math.min(most, place.limits.outputLimit)
+    ) {
       const answer = answerFor(execution, most);
       return { ...answer, structured: { ...answer.structured, next: null } };
     }
@@ -148,7 +152,7 @@ function reportProgress(execution: Execution, context: ToolContext): () => void 
 }
 
 async function somethingNew(execution: Execution, offset: number, wait: number, signal: AbortSignal): Promise<void> {
-  if (wait === 0 || execution.record.state === 'done' || (offset > 0 && execution.transcript.length > offset)) return;
+  if (wait === 0 || execution.record.state === 'done' || execution.transcript.length > offset) return;
   await new Promise<void>((resolve) => {
     const finish = () => {
       clearTimeout(timer);

@@ -87,7 +87,7 @@ export const getSessionInfo = defineTool({
       version: VERSION,
       sandbox: 'none: code runs as you, with your files and your network',
       environment: await environmentSentence(context.sessions.environment),
-      executions: place.history().length,
+      executions: place.size,
       running: place.pending().map(({ record }) => record.number),
     };
     return {

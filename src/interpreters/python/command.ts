@@ -32,6 +32,7 @@ export function runCommand(
       output += '\nIt took too long and was stopped.';
       stop();
     }, options.timeout);
+    if (options.signal?.aborted) stop();
     options.signal?.addEventListener('abort', stop, { once: true });
     const hear = (chunk: Buffer) => {
       const text = chunk.toString('utf8');

@@ -15,6 +15,7 @@ import type { ZygoteSpec } from './zygotes.ts';
 const PACKAGES = ['ipython', 'numpy', 'pandas', 'matplotlib'];
 const PRELOAD = ['numpy', 'pandas', 'matplotlib.pyplot'];
 const BUILD_TIME = 15 * 60_000;
+const TRY_AGAIN = 60_000;
 
 export type EnvironmentState =
   | { phase: 'ready'; python: PythonInfo; folder: string }
@@ -39,6 +40,7 @@ export function createEnvironment(options: {
   const listeners = new Set<(state: EnvironmentState) => void>();
   let current: Promise<EnvironmentState> | undefined;
   let making: Promise<EnvironmentState> | undefined;
+  let failedAt = 0;
 
   const set = (state: EnvironmentState) => {
     current = Promise.resolve(state);
@@ -48,8 +50,9 @@ export function createEnvironment(options: {
 
   async function open(): Promise<EnvironmentState> {
     const base = await findPython(options.python);
-    const folder = join(options.cache, 'python', nameOf(base));
-    if (isReady(folder)) return { phase: 'ready', python: await probePython(pythonIn(folder)), folder };
+    const found = await findEnvironment(options.cache, base);
+    if (found) return found;
+    const folder = folderOf(options.cache, base);
     making = make(base, folder).then(set);
     return { phase: 'making', base, progress: 'starting', since: Date.now() };
   }
@@ -65,14 +68,18 @@ export function createEnvironment(options: {
         return { phase: 'ready', python: await probePython(pythonIn(folder)), folder };
       });
     } catch (error) {
+      failedAt = Date.now();
       return { phase: 'failed', base, problem: error instanceof Error ? error.message : String(error) };
     }
   }
 
   return {
-    state() {
+    async state() {
       current ??= open();
-      return current;
+      const state = await current;
+      // What failed for want of a network or of space may work by now.
+      if (state.phase === 'failed' && Date.now() - failedAt > TRY_AGAIN) current = open();
+      return state;
     },
     async settled(signal) {
       const state = await this.state();
@@ -88,6 +95,15 @@ export function createEnvironment(options: {
     ],
     onProgress: (listener) => void listeners.add(listener),
   };
+}
+
+/** The environment for this Python, if it has been made. */
+export async function findEnvironment(
+  cache: string,
+  base: PythonInfo,
+): Promise<Extract<EnvironmentState, { phase: 'ready' }> | undefined> {
+  const folder = folderOf(cache, base);
+  return isReady(folder) ? { phase: 'ready', python: await probePython(pythonIn(folder)), folder } : undefined;
 }
 
 /** What a zygote for the builtin interpreter is made of in this state. */
@@ -162,6 +178,10 @@ function installer(python: string): string[] {
     '--timeout',
     '15',
   ];
+}
+
+function folderOf(cache: string, base: PythonInfo): string {
+  return join(cache, 'python', nameOf(base));
 }
 
 function isReady(folder: string): boolean {

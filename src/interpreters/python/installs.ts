@@ -15,6 +15,8 @@ const OFFLINE =
 const NO_SUCH =
   /(No matching distribution found|was not found in the package registry|not found in the package registry|No solution found)/i;
 
+const NO_PACKAGE = 'No package can have that name; it may be a module of your own that is not on the path.';
+
 export interface Installed {
   module: string;
   distribution: string;
@@ -46,6 +48,7 @@ export async function installForBuiltin(
       `Did you mean ${resolution.suggestion}? Nothing was installed; if ${module} is right, run: %pip install ${module}`,
     );
   }
+  if (resolution.kind === 'impossible') return refuse(NO_PACKAGE);
   if (!options.enabled) {
     return refuse(`Automatic installs are off; run: %pip install ${resolution.distribution}`);
   }
@@ -58,6 +61,7 @@ export async function installForBuiltin(
 export function adviseExternal(python: string, module: string): InstallOutcome {
   const resolution = resolvePackage(module);
   if (resolution.kind === 'misspelt') return refuse(`Did you mean ${resolution.suggestion}?`);
+  if (resolution.kind === 'impossible') return refuse(NO_PACKAGE);
   return refuse(
     `This interpreter uses only what its environment has; to add it, run: ${python} -m pip install ${resolution.distribution}`,
   );

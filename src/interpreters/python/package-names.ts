@@ -7,11 +7,16 @@ const IMPORTS: Record<string, string> = table.imports;
 const KNOWN = new Set(table.known);
 const FAMILIAR = [...new Set([...KNOWN, ...Object.keys(IMPORTS).filter((name) => !name.includes('.'))])];
 
+/** As the index has them; a name that began with a dash would be an option to the installer. */
+const POSSIBLE = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
+
 export type Resolution =
   /** In the table: installed without further ado. */
   | { kind: 'known'; distribution: string }
   /** So close to a familiar name that it is likely a slip, and may be a trap. */
   | { kind: 'misspelt'; suggestion: string }
+  /** No distribution can have that name. */
+  | { kind: 'impossible' }
   /** Possibly a distribution of that very name. */
   | { kind: 'unknown'; distribution: string };
 
@@ -23,6 +28,7 @@ export function resolvePackage(module: string): Resolution {
   const top = module.split('.')[0] ?? module;
   const distribution = normalise(top);
   if (KNOWN.has(distribution)) return { kind: 'known', distribution };
+  if (!POSSIBLE.test(distribution)) return { kind: 'impossible' };
   const suggestion = FAMILIAR.find((name) => isSlip(top.toLowerCase(), name.toLowerCase()));
   if (suggestion) return { kind: 'misspelt', suggestion };
   return { kind: 'unknown', distribution };

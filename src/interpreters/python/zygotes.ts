@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';
+import { withLock } from '../../file-lock.ts';
 import { readLines, writeLine } from '../../json-lines.ts';
 import { packageFile } from '../../package-root.ts';
 import { privateFolder } from '../../paths.ts';
@@ -75,8 +76,15 @@ interface Zygote {
 
 async function openZygote(spec: ZygoteSpec, folder: string): Promise<Zygote> {
   const path = join(folder, 'sock');
-  const socket = (await openSocket(path)) ?? (await launch(spec, folder, path));
-  return talkTo(socket, spec);
+  const found = await openSocket(path);
+  if (found) return talkTo(found, spec);
+  // Two servers that come at once share one zygote.
+  const started = await withLock(
+    `${folder}.lock`,
+    undefined,
+    async () => (await openSocket(path)) ?? launch(spec, folder, path),
+  );
+  return talkTo(started, spec);
 }
 
 async function launch(spec: ZygoteSpec, folder: string, path: string): Promise<Socket> {

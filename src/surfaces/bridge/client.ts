@@ -5,6 +5,9 @@ import { CuvetteError } from '../../errors.ts';
 import { readLines, writeLine } from '../../json-lines.ts';
 import type { BridgeEvent, BridgeRequest } from './protocol.ts';
 
+const OTHER_VERSION =
+  'The server speaks otherwise: it is of another version of Cuvette. Restart it, or the agent that started it.';
+
 /** Sends a request and calls back with each event of the answer; resolves at its end. */
 export function callBridge(path: string, request: BridgeRequest, onEvent: (event: BridgeEvent) => void): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -19,7 +22,8 @@ export function callBridge(path: string, request: BridgeRequest, onEvent: (event
       ),
     );
     readLines(socket, (line) => {
-      const event = JSON.parse(line) as BridgeEvent;
+      const event = parse(line);
+      if (!event) return reject(new CuvetteError('no_server', OTHER_VERSION));
       if (event.type === 'failed') return reject(new CuvetteError(event.code, event.message));
       onEvent(event);
       if (event.type === 'done' || event.type === 'answer') {
@@ -32,4 +36,12 @@ export function callBridge(path: string, request: BridgeRequest, onEvent: (event
     );
     writeLine(socket, request);
   });
+}
+
+function parse(line: string): BridgeEvent | undefined {
+  try {
+    return JSON.parse(line) as BridgeEvent;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,0 +1,330 @@
+/** What the tests stand on: homes of their own, real servers as an agent starts them, the shell client, and a look at what is left. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { type CallToolResult, Client, type RequestOptions } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { afterAll, inject } from 'vitest';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export const MAIN = join(ROOT, 'dist', 'main.js');
+const LONG = 120_000;
+/** What would make a shell look as if it were an agent's, or a Python behave unlike a user's. */
+const REMOVED =
+  /^(CUVETTE_|PYTHON(?!DONTWRITEBYTECODE)|VIRTUAL_ENV$|CLAUDECODE$|CURSOR_AGENT$|CODEX_SANDBOX$|GEMINI_CLI$|OPENCODE$|XDG_|EXECUTION_TIMEOUT$|MPLBACKEND$|npm_|NODE_OPTIONS$|VITEST|TEST$)/;
+
+// -- homes ------------------------------------------------------------------------------------------
+
+export interface Home {
+  readonly root: string;
+  /** Cuvette's own folder of sockets and records. */
+  readonly runtime: string;
+  readonly data: string;
+  /** A new folder in it, for use as a project. */
+  project(name?: string): string;
+  env(extra?: Record<string, string | undefined>): Record<string, string>;
+  readonly agents: Set<{ close(): Promise<void> }>;
+  /** Ends what was started in it, and fails if anything stays behind. */
+  close(): Promise<void>;
+}
+
+/** A home for the tests of a file; cleaned up and looked through after them. */
+export function useHome(): Home {
+  const home = createHome();
+  afterAll(() => home.close());
+  return home;
+}
+
+export function createHome(): Home {
+  // Short: the path of a socket may have 107 characters.
+  const root = realpathSync(mkdtempSync('/tmp/cv-'));
+  const run = join(root, 'r');
+  mkdirSync(run, { mode: 0o700 });
+  mkdirSync(join(root, 'd'));
+  let projects = 0;
+  const agents = new Set<{ close(): Promise<void> }>();
+  return {
+    root,
+    runtime: join(run, 'cuvette'),
+    data: join(root, 'd', 'cuvette'),
+    agents,
+    project(name) {
+      projects += 1;
+      const folder = join(root, name ?? `p${projects}`);
+      mkdirSync(folder, { recursive: true });
+      return folder;
+    },
+    env(extra = {}) {
+      const given = Object.entries(process.env).filter(([name]) => !REMOVED.test(name));
+      const ours = { XDG_CACHE_HOME: inject('cacheHome'), XDG_DATA_HOME: join(root, 'd'), XDG_RUNTIME_DIR: run };
+      const all = [...given, ...Object.entries({ ...ours, ...extra })];
+      return Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
+    },
+    async close() {
+      await Promise.all([...agents].map((agent) => agent.close()));
+      for (const { pid, command } of processesOf(root))
+        if (command.includes('main.js serve')) process.kill(pid, 'SIGTERM');
+      // Without their sockets, keepers end within two seconds and zygotes within five.
+      rmSync(run, { recursive: true, force: true });
+      const left = await leftOvers(root, 20_000);
+      for (const { pid } of left) kill(pid);
+      rmSync(root, { recursive: true, force: true });
+      if (left.length > 0)
+        throw new Error(`Left running: ${left.map((one) => `${one.pid} ${one.command}`).join('\n')}`);
+    },
+  };
+}
+
+async function leftOvers(root: string, patience: number) {
+  const deadline = Date.now() + patience;
+  let left = processesOf(root);
+  while (left.length > 0 && Date.now() < deadline) {
+    await sleep(100);
+    left = processesOf(root);
+  }
+  return left;
+}
+
+// -- processes --------------------------------------------------------------------------------------
+
+/** The processes whose command line or environment has the text in it. */
+export function processesOf(text: string): { pid: number; command: string }[] {
+  return readdirSync('/proc').flatMap((name) => {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid || !isAlive(pid)) return [];
+    const command = readProc(pid, 'cmdline');
+    const isOurs = command.includes(text) || readProc(pid, 'environ').includes(text);
+    return isOurs ? [{ pid, command: command.replaceAll('\0', ' ').trim() }] : [];
+  });
+}
+
+export function isAlive(pid: number): boolean {
+  const stat = readProc(pid, 'stat');
+  return stat !== '' && !/\) [ZX]/.test(stat);
+}
+
+export function parentOf(pid: number): number {
+  return Number(/\) \S (\d+)/.exec(readProc(pid, 'stat'))?.[1] ?? 0);
+}
+
+export function childrenOf(pid: number): number[] {
+  return readProc(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+}
+
+function readProc(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+export function kill(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+export async function waitFor<T>(
+  what: string,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
+  const deadline = Date.now() + 30_000;
+  while (Date.now() < deadline) {
+    const found = await look();
+    if (found) return found;
+    await sleep(20);
+  }
+  throw new Error(`Waited in vain: ${what}`);
+}
+
+/** Where two long texts part; empty if they are the same. */
+export function differenceOf(text: string, expected: string): string {
+  if (text === expected) return '';
+  const at = [...expected].findIndex((_, index) => text[index] !== expected[index]);
+  const place = at === -1 ? expected.length : at;
+  const excerpt = (whole: string) => JSON.stringify(whole.slice(Math.max(0, place - 20), place + 40));
+  return `${text.length} characters for ${expected.length}, at ${place}: ${excerpt(text)} for ${excerpt(expected)}`;
+}
+
+export const gone = (pid: number) => waitFor(`process ${pid} ends`, () => !isAlive(pid));
+
+// -- agents -----------------------------------------------------------------------------------------
+
+/** Of these fields, those of the tool that answered are there. */
+export type Structured = Record<string, unknown> & {
+  session: string;
+  execution: number;
+  state: string;
+  outcome: string;
+  reason: { code: string; message: string } | null;
+  output: string;
+  output_length: number;
+  output_file: string;
+  next: number | null;
+  path: string;
+  notes: string[];
+  ended_processes: string[];
+  variables: Record<string, unknown>[];
+  interpreters: { name: string; source: string; state: string; python_path: string; pid: number; version: string }[];
+};
+
+export interface Answer {
+  text: string;
+  structured: Structured;
+  content: CallToolResult['content'];
+  isError: boolean;
+}
+
+export interface AgentOptions {
+  home: Home;
+  cwd: string;
+  era?: 'legacy' | 'modern' | undefined;
+  args?: string[];
+  env?: Record<string, string | undefined>;
+}
+
+export interface Agent {
+  readonly client: Client;
+  /** Of the server. */
+  readonly pid: number;
+  call(tool: string, args?: Record<string, unknown>, options?: RequestOptions): Promise<Answer>;
+  execute(code: string, args?: Record<string, unknown>, options?: RequestOptions): Promise<Answer>;
+  /** Ends the server as a crash would. */
+  kill(signal?: NodeJS.Signals): Promise<void>;
+  /** Ends the server as an agent does. */
+  close(): Promise<void>;
+}
+
+/** Starts a server as an agent does; the agent is this very process. */
+export async function startAgent({ home, cwd, era, args = [], env = {} }: AgentOptions): Promise<Agent> {
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [MAIN, 'mcp', ...args],
+    env: home.env(env),
+    cwd,
+  });
+  const client = new Client(
+    { name: 'e2e', version: '1' },
+    era === 'modern' ? { versionNegotiation: { mode: 'auto' } } : {},
+  );
+  await client.connect(transport);
+  const pid = transport.pid ?? 0;
+
+  async function call(
+    tool: string,
+    given: Record<string, unknown> = {},
+    options: RequestOptions = {},
+  ): Promise<Answer> {
+    const result = await client.callTool({ name: tool, arguments: given }, { timeout: LONG, ...options });
+    const first = result.content[0];
+    return {
+      text: first?.type === 'text' ? first.text : '',
+      structured: result.structuredContent as Structured,
+      content: result.content,
+      isError: result.isError ?? false,
+    };
+  }
+
+  const agent: Agent = {
+    client,
+    pid,
+    call,
+    execute: (code, more = {}, options) => call('execute', { code, ...more }, options),
+    async kill(signal = 'SIGKILL') {
+      home.agents.delete(agent);
+      kill(pid, signal);
+      await gone(pid);
+      await client.close();
+    },
+    async close() {
+      home.agents.delete(agent);
+      await client.close();
+      await gone(pid);
+    },
+  };
+  home.agents.add(agent);
+  return agent;
+}
+
+/** The pids behind an interpreter: its zygote, its keeper and the process that runs the code. */
+export async function pidsOf(agent: Agent): Promise<{ zygote: number; keeper: number; worker: number }> {
+  const worker = Number((await agent.execute('import os as _os; _os.getpid()')).text);
+  const keeper = parentOf(worker);
+  return { worker, keeper, zygote: parentOf(keeper) };
+}
+
+// -- the command line -------------------------------------------------------------------------------
+
+export interface CliOptions {
+  home: Home;
+  cwd: string;
+  input?: string;
+  env?: Record<string, string | undefined>;
+  main?: string;
+}
+
+export interface CliResult {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface RunningCli {
+  child: ChildProcess;
+  stdout(): string;
+  stderr(): string;
+  done: Promise<CliResult>;
+}
+
+export function startCli(args: string[], { home, cwd, input, env = {}, main = MAIN }: CliOptions): RunningCli {
+  const child = spawn(process.execPath, [main, ...args], { cwd, env: home.env(env), stdio: 'pipe' });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  child.stdin.on('error', () => {}).end(input ?? '');
+  const done = new Promise<CliResult>((resolve) => {
+    child.once('close', (code) => resolve({ code, stdout, stderr }));
+  });
+  return { child, stdout: () => stdout, stderr: () => stderr, done };
+}
+
+export function runCli(args: string[], options: CliOptions): Promise<CliResult> {
+  return startCli(args, options).done;
+}
+
+/** Runs it from a shell that has no agent above it: what started it is gone before it begins. */
+export async function runOutside(args: string[], { home, cwd, input, env = {} }: CliOptions): Promise<CliResult> {
+  const folder = mkdtempSync(join(home.root, 'o-'));
+  writeFileSync(join(folder, 'in'), input ?? '');
+  const script =
+    '(while kill -0 "$PARENT" 2>/dev/null; do sleep 0.02; done; "$@" <"$DIR/in" >"$DIR/out" 2>"$DIR/err"; echo $? >"$DIR/code.new"; mv "$DIR/code.new" "$DIR/code") >/dev/null 2>&1 &';
+  const shell = spawn('sh', ['-c', `PARENT=$$; export PARENT; ${script}`, 'sh', process.execPath, MAIN, ...args], {
+    cwd,
+    env: { ...home.env(env), DIR: folder },
+    stdio: 'ignore',
+  });
+  await new Promise((resolve) => shell.once('close', resolve));
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+  await waitFor('the command ends', () => existsSync(join(folder, 'code')));
+  return { code: Number(read('code')), stdout: read('out'), stderr: read('err') };
+}
