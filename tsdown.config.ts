@@ -12,7 +12,12 @@ export default defineConfig({
   // What the shell client loads, in one file beside the entry.
   outputOptions: {
     codeSplitting: {
-      groups: [{ name: 'client', test: /src\/(errors|paths|process-tree|json-lines|cli\/(find-server|run)|surfaces\/bridge\/(discovery|server-record|client))\.ts/ }],
+      groups: [
+        {
+          name: 'client',
+          test: /src\/(errors|paths|process-tree|json-lines|cli\/(find-server|run)|surfaces\/bridge\/(discovery|server-record|client))\.ts/,
+        },
+      ],
     },
   },
   deps: { neverBundle: ['libsql'], alwaysBundle: [/^(?!libsql|node:)/], onlyBundle: false },

@@ -341,6 +341,18 @@ def is_running(pid):
         return False
 
 
+def commands():
+    """The command lines of all processes that run."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % name, "rb") as file:
+                found.append(file.read().replace(b"\0", b" ").decode("utf-8", "replace").strip())
+        except OSError:
+            pass
+    return found
+
+
 def start_time(pid):
     with open("/proc/%d/stat" % pid, "rb") as file:
         return file.read().rpartition(b")")[2].split()[19].decode()

@@ -21,6 +21,8 @@ export interface Execution {
   start(): void;
   take(event: Extract<InterpreterEvent, { kind: 'output' }>, from: LiveInterpreter): void;
   note(note: string): void;
+  /** Tells who watches, among the output, what the execution waits for. */
+  say(text: string): void;
   noteInstall(installed: Installed): void;
   finish(verdict: Verdict, ending?: Ending, acknowledge?: () => void, seq?: number): Promise<void>;
 }
@@ -75,6 +77,11 @@ export function createExecution(
     written = seq;
   }
 
+  function show(output: Output): void {
+    transcript.add(output);
+    for (const watcher of watchers) tell(watcher, output);
+  }
+
   function persistSoon(from: LiveInterpreter): void {
     timer ??= setTimeout(() => {
       timer = undefined;
@@ -105,11 +112,11 @@ export function createExecution(
     take(event, from) {
       if (event.seq <= seen) return;
       seen = event.seq;
-      transcript.add(event.output);
-      for (const watcher of watchers) tell(watcher, event.output);
+      show(event.output);
       persistSoon(from);
     },
     note: (note) => void record.notes.push(note),
+    say: (text) => show({ type: 'stream', name: 'stderr', text }),
     noteInstall: (installed) => void record.installed.push(installed),
     async finish(verdict, ending, acknowledge, seq) {
       clearTimeout(timer);

@@ -205,6 +205,10 @@ export function createSession(options: SessionOptions): Session {
     execution: Execution,
     module: string,
   ): Promise<void> {
+    const environment = pool.isBuiltin(name) ? await options.environment.state() : undefined;
+    if (environment?.phase === 'making') {
+      execution.say(`[${module}: waiting for the managed environment, which is being made: ${environment.progress}]\n`);
+    }
     const { answer, installed } = pool.isBuiltin(name)
       ? await installForBuiltin(options.environment, module, {
           enabled: limits.autoInstall,
