@@ -26,12 +26,13 @@ POLL_WITHOUT_SERVER = 2.0
 DYING = 0.1
 # What a broken peer may make of a message that is valid JSON.
 NONSENSE = (Malformed, LookupError, TypeError, ValueError, AttributeError)
-# An error of this length is told even when the execution has used up its room for output.
-SHORT_ERROR = 20_000
+# A worker that cannot even begin is not to be started without end at full speed.
+PAUSE_AFTER_IDLE_DEATH = 0.1
 
 
 def run(assignment: socket.socket) -> None:
     """Makes a worker ready, waits to be given a session, and serves it until it is told to stop or nobody needs it."""
+    linux.yield_to_others()
     os.setsid()
     # A worker inherits this, and unblocks it when it can answer: an interrupt that comes before is not lost.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -74,6 +75,7 @@ class Keeper:
         self.owner: tuple[int, str] | None = None
         self.generation = 1
         self.stopping = False
+        self.is_new = True
         self.oom_kills = processes.out_of_memory_kills()
 
         self.watched: set[Any] = set()
@@ -91,6 +93,7 @@ class Keeper:
 
     def take(self) -> bool:
         """Says that it is ready and waits for a session; False if the zygote ends before it has one for us."""
+        self.worker.wait_until_ready()
         self.assignment.sendall(b"%d" % os.getpid())
         _, fds, _, _ = socket.recv_fds(self.assignment, 1, 1)
         if not fds:
@@ -255,6 +258,9 @@ class Keeper:
         ended = processes.kill_below(os.getpid(), self.worker.pid, kept)
         for pipe in self.worker.pipes:
             self.emit(pipe, pipe.read_all())
+        if self.is_new:
+            self.is_new = False
+            linux.take_turns()
         outcome = self.running.outcome(ending)
         self.outbox.add({"ev": "done", "id": self.running.id, **outcome, "ended": [command or str(pid) for pid, command in ended]})
         self.running = None
@@ -301,14 +307,8 @@ class Keeper:
         elif kind == "variables":
             self.outbox.add(message)
         elif kind in ("display", "result", "error", "install") and self.last_id is not None:
-            if self.admits(message):
+            if not self.running or self.running.admits(message):
                 self.outbox.add({**message, "id": self.last_id})
-
-    def admits(self, message: Message) -> bool:
-        parts = message["data"].values() if "data" in message else message.get("traceback", ())
-        size = sum(len(str(part)) for part in parts)
-        is_short_error = message["ev"] == "error" and size <= SHORT_ERROR
-        return not self.running or is_short_error or self.running.admit(size) == size
 
     def on_output(self, pipe: Pipe) -> None:
         if not self.worker.is_talking:
@@ -357,6 +357,8 @@ class Keeper:
 
     def on_death(self, status: int, usage: Any) -> None:
         idle = self.running is None
+        if idle:
+            time.sleep(PAUSE_AFTER_IDLE_DEATH)
         death = self.bury(status, usage)
         self.outbox.add({"ev": "restarted", "worker": self.worker.pid, "generation": self.generation, "idle": idle, "death": death})
 

@@ -10,6 +10,8 @@ from cuvette_driver import processes
 from cuvette_driver.wire import Message
 
 GRACE = 2.0
+# An error of this length is told even when the execution has used up its room for output.
+SHORT_ERROR = 20_000
 # The rung, the signal to the worker (none: the processes below it are killed), and how long it is given.
 # An interrupt is repeated, because one that comes before the code begins, or just before it starts to wait, is lost;
 # after the killing it comes late, because C's system() ignores it until its child has ended.
@@ -49,6 +51,13 @@ class Running:
             if self.why is None:
                 self.interrupt("output-limit")
         return kept
+
+    def admits(self, message: Message) -> bool:
+        """True for a display, a result or an error that is to be kept: as a whole, or not at all."""
+        parts = message["data"].values() if "data" in message else message.get("traceback", ())
+        size = sum(len(str(part)) for part in parts)
+        is_short_error = message["ev"] == "error" and size <= SHORT_ERROR
+        return is_short_error or self.admit(size) == size
 
     def interrupt(self, why: str) -> None:
         """Starts the ladder; asked again, it goes to the next rung at once."""

@@ -53,8 +53,9 @@ def main(control: socket.socket, out: int, err: int) -> None:
         linux.die_with_parent()
     linux.name_process("cuvette-python")
     control = socket.socket(fileno=move_up(control.detach()))
+    worker = Worker(Channel(control), Streams(out, err))
     try:
-        Worker(Channel(control), Streams(out, err)).serve()
+        worker.serve()
     except BaseException:
         pass
     # User code has broken what the driver stands on. The keeper sees the channel end, and ends this process.
@@ -76,6 +77,7 @@ class Worker:
         self.interrupted_at = 0.0
         self.is_interrupt_due = False
         self.is_forked_copy = False
+        self.is_new = True
         self.publisher = Publisher(self.publish)
         self.startup: str | None = None
         self.news: str | None = None
@@ -90,6 +92,7 @@ class Worker:
         shell.attach(self.publisher)
         imports.install_missing(shell.is_user_code, self.ask_for_package)
         shell.warm()
+        self.send({"ev": "ready"})
 
     def serve(self) -> None:
         while (message := self.questions.pop(0) if self.questions else self.channel.receive()) is not None:
@@ -116,6 +119,9 @@ class Worker:
             os._exit(exit_code(ending))  # A copy that user code forked off has come to the end of the cell.
         settle()
         self.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.was_interrupted, "kept": kept_processes(), **usage.since(before)})
+        if self.is_new:
+            self.is_new = False
+            linux.take_turns()
 
     def run(self, message: Message) -> Message | None:
         startup, self.startup = self.startup, None

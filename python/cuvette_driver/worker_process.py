@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
+import traceback
 from typing import Callable
 
 from cuvette_driver import worker
@@ -24,6 +26,8 @@ class WorkerProcess:
                 for pipe in self.pipes:
                     pipe.close()
                 worker.main(theirs, *(pipe.writer for pipe in self.pipes))
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(1)
         theirs.close()
@@ -61,6 +65,11 @@ class WorkerProcess:
     def is_talking(self) -> bool:
         """True while a message is on its way: what its pipes hold may come after it."""
         return self.channel is not None and (self.has_unread or self._lines.is_in_message)
+
+    def wait_until_ready(self) -> None:
+        """Waits for its first message, by which it says that it can take others."""
+        while self.channel is not None and self.listen() == []:
+            select.select([self.channel], [], [])
 
     def close_channel(self) -> None:
         if self.channel is not None:

@@ -144,7 +144,7 @@ class Session:
             self.send("ack", seq=message["seq"])
         return message
 
-    def start(self, code, timeout=None, limit=LIMIT):
+    def start(self, code, timeout=PATIENCE * 3, limit=LIMIT):
         self.count += 1
         self.send("execute", id=str(self.count), code=code, cell=self.count, timeout=timeout, limit=limit)
         return str(self.count)
@@ -176,7 +176,7 @@ class Session:
             printed += event["text"]
         return printed
 
-    def run(self, code, timeout=None, limit=LIMIT, answer=None):
+    def run(self, code, timeout=PATIENCE * 3, limit=LIMIT, answer=None):
         return self.finish(self.start(code, timeout, limit), answer)
 
     def value(self, code):

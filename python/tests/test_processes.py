@@ -1,24 +1,32 @@
 """Processes that code starts: what was left running ends with the call and is told; Python's own pools stay."""
 
+import random
 import unittest
 
 from harness import SessionTest, commands, is_running
 
 
 class LeftRunning(SessionTest):
-    def assert_ended(self, code, command):
-        outcome = self.session.run(code)
-        self.assertEqual(outcome.done["status"], "ok", outcome)
-        self.assertIn(command, "\n".join(outcome.done["ended"]))
-        self.assert_soon(lambda: command not in commands(), "the end of " + command)
+    """NAP stands for a number of seconds of this test's own, to know its processes by."""
+
+    def setUp(self):
+        super().setUp()
+        self.nap = str(random.randrange(10**6, 10**8))
+
+    def assert_ended(self, code):
+        outcome = self.run_ok(code.replace("NAP", self.nap))
+        self.assertIn("sleep " + self.nap, "\n".join(outcome.done["ended"]))
+        self.assert_soon(lambda: "sleep " + self.nap not in commands(), "the end of every process")
         return outcome
 
     def test_background_command(self):
-        self.assert_ended("import os\nos.system('sleep 1001 &');", "sleep 1001")
+        self.assert_ended("import os\nos.system('sleep NAP &');")
 
     def test_new_session(self):
-        self.assert_ended("import subprocess\nimport time\np = subprocess.Popen(['sleep', '1002'], start_new_session=True)\ntime.sleep(0.2)", "sleep 1002")
-        self.assert_ended("import subprocess, time\nsubprocess.run('setsid sleep 1003 >/dev/null 2>&1 &', shell=True)\ntime.sleep(0.2)", "sleep 1003")
+        self.assert_ended("import subprocess, time\np = subprocess.Popen(['sleep', 'NAP'], start_new_session=True)\ntime.sleep(0.2)")
+
+    def test_new_session_of_a_shell(self):
+        self.assert_ended("import os, time\nos.system('setsid sleep NAP >/dev/null 2>&1 &')\ntime.sleep(0.2)")
 
     def test_double_fork_that_ignores_hangups(self):
         code = """
@@ -27,23 +35,18 @@ pid = os.fork()
 if pid == 0:
     os.setsid()
     if os.fork() == 0:
-        os.execvp('nohup', ['nohup', 'sleep', '1004'])
+        os.execvp('nohup', ['nohup', 'sleep', 'NAP'])
     os._exit(0)
 os.waitpid(pid, 0)
 time.sleep(0.3)
 """
-        outcome = self.assert_ended(code, "sleep 1004")
-        self.assertEqual(outcome.done["ended"], ["sleep 1004"])
+        self.assertEqual(self.assert_ended(code).done["ended"], ["sleep " + self.nap])
 
     def test_nothing_left_nothing_told(self):
         self.assertEqual(self.run_ok("import os\nos.system('true');").done["ended"], [])
 
     def test_a_process_that_keeps_forking(self):
-        code = "import subprocess\np = subprocess.Popen(['sh', '-c', 'while :; do (sleep 1005 &) ; done'])\nimport time\ntime.sleep(0.2)"
-        outcome = self.session.run(code)
-        self.assertEqual(outcome.done["status"], "ok")
-        self.assertIn("sleep 1005", outcome.done["ended"])
-        self.assert_soon(lambda: "sleep 1005" not in commands(), "the end of every process")
+        self.assert_ended("import subprocess, time\np = subprocess.Popen(['sh', '-c', 'while :; do (sleep NAP &) ; done'])\ntime.sleep(0.2)")
 
 
 class Forks(SessionTest):
@@ -78,7 +81,7 @@ class Pools(SessionTest):
         self.assertEqual(outcome.done["ended"], [])
         self.assertEqual(self.session.value("pool.map(square, range(5))"), [0, 1, 4, 9, 16])
         self.assertEqual(self.session.value("pids == sorted(p.pid for p in multiprocessing.active_children())"), True)
-        self.assertIn("sleep 1006", self.session.run("import os\nos.system('sleep 1006 &');").done["ended"][0])
+        self.assertIn("sleep 60", self.session.run("import os\nos.system('sleep 60 &');").done["ended"][0])
         self.assertEqual(self.session.value("pool.map(square, range(3))"), [0, 1, 4])
         self.run_ok("pool.terminate()\npool.join()")
 

@@ -47,6 +47,10 @@ class TimeLimit(SessionTest):
         self.assertIsNone(outcome.done["stopped"])
         self.assertEqual(outcome.result, "'in time'")
 
+    def test_without_a_limit(self):
+        outcome = self.run_ok("import time\ntime.sleep(0.05)\n'unlimited'", timeout=None)
+        self.assertEqual(outcome.result, "'unlimited'")
+
     def test_call_after_a_time_out_gets_its_own_answer(self):
         for number in range(10):
             self.session.run("import time\nwhile True: time.sleep(0.001)", timeout=0.05)
