@@ -13,7 +13,7 @@ const cache = join(root, 'node_modules', '.cache', 'cuvette-test');
 const isCi = Boolean(process.env.CI);
 const results = [];
 
-run('build', 'npx', ['tsdown', '--logLevel', 'warn']);
+run('build', 'npm', ['run', '--silent', 'build']);
 run('check', 'npm', ['run', '--silent', 'check']);
 run('tool reference', 'node', ['scripts/tool-reference.mjs', '--check']);
 run('sessions', 'npx', [

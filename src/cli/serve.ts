@@ -1,6 +1,7 @@
 /** `cuvette serve`: a service for the shells of one person, in the foreground; `cuvette run` starts it in the background. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { EnvironmentState } from '../interpreters/python/environment.ts';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
@@ -39,27 +40,34 @@ async function welcome(sessions: Sessions, bridge: Bridge, warm: Promise<void>):
     say(`No interpreter yet: ${error instanceof Error ? error.message : error}`);
   }
   say(`Python: ${await environmentSentence(sessions.environment)}`);
-  say('');
-  say('Try it, in another terminal, in this folder:');
-  say(`  ${command} run <<'PY'`);
-  say('  import pandas as pd');
-  say('  df = pd.DataFrame({"a": [1, 2]}); df');
-  say('  PY');
-  say('Then give it to your agent:');
-  say(`  claude mcp add cuvette -- ${command} mcp`);
-  say('');
-  say('Ctrl-C stops it.');
-  let last = '';
-  sessions.environment.onProgress((state) => {
-    const line =
-      state.phase === 'making'
-        ? `Environment: ${state.progress}`
-        : state.phase === 'ready'
-          ? 'Environment: ready'
-          : `Environment: ${state.problem}`;
-    if (line !== last) say(line);
-    last = line;
-  });
+  // Not indented: it is there to be copied, and a heredoc ends only at the margin.
+  say(`
+Try it, in another terminal, in this folder:
+
+${command} run <<'PY'
+import pandas as pd
+df = pd.DataFrame({"a": [1, 2]}); df
+PY
+
+Then give it to your agent:
+
+claude mcp add cuvette -- ${command} mcp
+
+Ctrl-C stops it.`);
+  sessions.environment.onProgress(showProgress);
+}
+
+/** On a terminal, one line that changes; elsewhere, a line for each step, but not for each package. */
+function showProgress(state: EnvironmentState): void {
+  const isTerminal = process.stdout.isTTY;
+  if (state.phase === 'making') {
+    if (isTerminal) process.stdout.write(`\r\x1b[KEnvironment: ${state.progress}`);
+    else if (!/^(Collecting|Downloading)/.test(state.progress))
+      process.stdout.write(`Environment: ${state.progress}\n`);
+    return;
+  }
+  const end = state.phase === 'ready' ? 'ready' : state.problem;
+  process.stdout.write(`${isTerminal ? '\r\x1b[K' : ''}Environment: ${end}\n`);
 }
 
 async function idle(sessions: Sessions, bridge: Bridge, limit: number): Promise<void> {
