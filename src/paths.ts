@@ -1,8 +1,8 @@
 /** Where things live on this machine. Light on purpose: the shell client loads it before anything else. */
 
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { CuvetteError, messageOf } from './errors.ts';
 
 /** A socket's path holds at most 103 bytes everywhere; what Cuvette adds to the runtime folder takes 36. */
@@ -31,7 +31,7 @@ export function findPaths(env: NodeJS.ProcessEnv = process.env): Paths {
 /** Makes a folder that only its owner can enter; refuses one that somebody else controls. */
 export function privateFolder(path: string): string {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeFolders(path);
     accessSync(path, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new CuvetteError(
@@ -50,6 +50,17 @@ export function privateFolder(path: string): string {
     );
   }
   return path;
+}
+
+/** Node's own recursive mkdir never ends where a folder exists but takes no children, as /proc. */
+function makeFolders(path: string): void {
+  if (existsSync(path)) return;
+  makeFolders(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // Somebody else may have made it just now.
+  }
 }
 
 /** The folder for sockets, whose paths the system allows only so many bytes. */

@@ -31,6 +31,8 @@ def main(orders: socket.socket, ipython_dir: str, modules: list[str]) -> None:
             fork(orders)
         preload(name)
     gc.collect()
+    # Asked for a large piece, C's allocator first puts all its free memory in order; what is in order, no child has to touch.
+    bytearray(100_000)
     gc.freeze()
     orders.send(b"\n")
     while True:

@@ -1,5 +1,6 @@
 /** `cuvette mcp`: serves one agent over stdio, and its shells over the bridge. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
@@ -21,15 +22,18 @@ export async function main(args: string[]): Promise<number | undefined> {
   const stdio = serveStdio(() => createMcpServer(options), { onerror: (error) => log.warn({ err: error }, 'mcp') });
 
   let bridge: Bridge | undefined;
-  setTimeout(async () => {
-    try {
-      const { openBridge } = await import('../surfaces/bridge/listen.ts');
-      bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'agent', log });
-      await sessions.warmUp();
-    } catch (error) {
-      log.warn({ err: error }, 'start');
-    }
-  }, FIRST_ANSWER);
+  const start = async () => {
+    await sleep(FIRST_ANSWER);
+    const { openBridge } = await import('../surfaces/bridge/listen.ts');
+    bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'agent', log });
+    return bridge.socket;
+  };
+  const failed = (error: unknown) => {
+    log.warn({ err: error }, 'start');
+    return null;
+  };
+  sessions.socketPath = start().catch(failed);
+  sessions.socketPath.then(() => sessions.warmUp()).catch(failed);
 
   await new Promise<void>((resolve) => {
     process.stdin.once('end', resolve);

@@ -83,7 +83,7 @@ export interface LiveInterpreter {
   execute(request: RunRequest): void;
   interrupt(id: string, why: StopReason): void;
   acknowledge(seq: number): void;
-  answerInstall(answer: InstallAnswer): void;
+  answerInstall(module: string, answer: InstallAnswer): void;
   variables(): Promise<Variable[]>;
   /** A fresh interpreter in place of this one; whatever ran is ended. */
   reset(): Promise<void>;

@@ -49,6 +49,8 @@ export interface InterpreterPool {
   /** The interpreter of that name if one runs already, here or left by an earlier server. */
   attach(name: string): Promise<LiveInterpreter | undefined>;
   isBuiltin(name: string): boolean;
+  /** True if it runs already, and need not be started. */
+  isOpen(name: string): boolean;
   list(): Promise<InterpreterListing[]>;
   add(interpreter: SavedInterpreter): Promise<InterpreterListing>;
   stop(name: string, remove: boolean): Promise<string>;
@@ -184,6 +186,7 @@ export function createInterpreterPool(
     open,
     attach,
     isBuiltin: (name) => name === BUILTIN,
+    isOpen: (name) => slots.has(name),
     async list() {
       const state = await environment.state().catch(() => undefined);
       const python = state && zygoteSpec(state).python;

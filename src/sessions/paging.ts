@@ -37,6 +37,8 @@ async function readOffset(pieces: AsyncIterable<string>, offset: number, limit: 
     if (from < piece.length) text += piece.slice(from, from + limit - text.length);
     if (text.length >= limit) break;
   }
+  // A character of two code units is not torn in two, unless nothing else fits.
+  if (text.length > 1 && /[\uD800-\uDBFF]$/.test(text) && start + text.length < length) text = text.slice(0, -1);
   const end = start + text.length;
   return { text, next: end < length ? end : null };
 }

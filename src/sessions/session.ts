@@ -79,7 +79,9 @@ export function createSession(options: SessionOptions): Session {
     interpreter.onLost(() => onLost(name));
     interpreter.onIdleDeath((cause) => {
       used.delete(name);
-      idleDeaths.set(name, cause);
+      const doomed = [...live.values()].find(({ record }) => record.interpreter === name && sent.has(record.number));
+      if (doomed) doomed.note(diedBetweenCalls(cause));
+      else idleDeaths.set(name, cause);
     });
   });
   const idleDeaths = new Map<string, string>();
@@ -107,7 +109,7 @@ export function createSession(options: SessionOptions): Session {
       number: last,
       interpreter: request.interpreter ?? BUILTIN,
       code: request.code,
-      state: live.size === 0 ? 'running' : 'queued',
+      state: live.size === 0 && pool.isOpen(request.interpreter ?? BUILTIN) ? 'running' : 'queued',
       outcome: null,
       reason: null,
       exitCode: null,
@@ -151,6 +153,7 @@ export function createSession(options: SessionOptions): Session {
     used.add(record.interpreter);
     lateTo = execution;
     execution.start();
+    sent.add(record.number);
     const cancel = () => interpreter.interrupt(String(record.number), 'cancelled');
     interpreter.execute({
       id: String(record.number),
@@ -160,7 +163,6 @@ export function createSession(options: SessionOptions): Session {
       limit: limits.maxOutput,
     });
     signal?.addEventListener('abort', cancel, { once: true });
-    sent.add(record.number);
     await execution.done;
     sent.delete(record.number);
     signal?.removeEventListener('abort', cancel);
@@ -171,7 +173,7 @@ export function createSession(options: SessionOptions): Session {
     const { interpreter } = execution.record;
     const cause = idleDeaths.get(interpreter);
     idleDeaths.delete(interpreter);
-    if (cause) execution.note(`the interpreter had died between calls (${cause}); variables of earlier calls are lost`);
+    if (cause) execution.note(diedBetweenCalls(cause));
     else if (isFresh && used.has(interpreter))
       execution.note('a fresh interpreter: the one that earlier calls used has ended, and their variables are lost');
   }
@@ -216,7 +218,7 @@ export function createSession(options: SessionOptions): Session {
         }).catch(failedInstall)
       : adviseExternal(interpreter.state.executable, module);
     if (installed) execution.noteInstall(installed);
-    interpreter.answerInstall(answer);
+    interpreter.answerInstall(module, answer);
   }
 
   function onLost(name: string): void {
@@ -314,12 +316,15 @@ function failedInstall(error: unknown) {
   };
 }
 
+function diedBetweenCalls(cause: string): string {
+  return `the interpreter had died between calls (${cause}); variables of earlier calls are lost`;
+}
+
 function usedInterpreters(store: Store, id: string): Set<string> {
   const cleared = store.session(id)?.cleared ?? {};
   const kept = store
     .executions(id)
-    .filter(
-      ({ reason, number, interpreter }) => reason?.code !== 'not-started' && number > (cleared[interpreter] ?? 0),
-    );
+    .filter(({ state, reason }) => state !== 'queued' && reason?.code !== 'not-started')
+    .filter(({ number, interpreter }) => number > (cleared[interpreter] ?? 0));
   return new Set(kept.filter(({ variablesSurvived }) => variablesSurvived).map(({ interpreter }) => interpreter));
 }

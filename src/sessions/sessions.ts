@@ -18,7 +18,7 @@ export interface Sessions {
   readonly startedAt: number;
   readonly agent: ProcessId | null;
   /** The socket on which the shell client reaches this server. */
-  socketPath: string | null;
+  socketPath: Promise<string | null>;
   /** The session of that id; without one, this server's default session. */
   get(id?: string): Session;
   create(): Session;
@@ -119,7 +119,7 @@ export function createSessions(options: { config: Config; paths: Paths; project:
     environment,
     startedAt: Date.now(),
     agent,
-    socketPath: null,
+    socketPath: Promise.resolve(null),
     get(id) {
       if (id === NEW) return create();
       if (id !== undefined) return byId(id);

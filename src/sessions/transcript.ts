@@ -4,7 +4,7 @@
  */
 
 import { closeSync, mkdirSync, openSync, readSync } from 'node:fs';
-import { appendFile, truncate } from 'node:fs/promises';
+import { truncate, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Output } from '../interpreters/interpreter.ts';
 import { textOf } from './text.ts';
@@ -100,7 +100,7 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
       const text = unwritten.join('');
       unwritten = [];
       writing = writing.then(async () => {
-        bytes += await append(target, text);
+        bytes += await write(target, text, bytes === 0);
       });
       return writing;
     },
@@ -119,10 +119,11 @@ function lastOf(file: string, end: number, size: number): string {
   }
 }
 
-async function append(file: string, text: string): Promise<number> {
+/** The first writing replaces what a server that died may have left there without noting it down. */
+async function write(file: string, text: string, isFirst: boolean): Promise<number> {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const data = Buffer.from(text, 'utf8');
-  await appendFile(file, data, { mode: 0o600 });
+  await writeFile(file, data, { mode: 0o600, flag: isFirst ? 'w' : 'a' });
   return data.length;
 }
 

@@ -79,7 +79,7 @@ export const getSessionInfo = defineTool({
       session: place.id,
       project_directory: place.project,
       output_directory: place.folder,
-      socket_path: sessions.socketPath,
+      socket_path: await sessions.socketPath,
       server_pid: process.pid,
       client_pid: sessions.agent?.pid ?? null,
       started_at: new Date(sessions.startedAt).toISOString(),

@@ -156,10 +156,24 @@ describe('death', () => {
     const { worker, keeper } = await pidsOf(agent);
     kill(worker);
     await waitFor('its keeper has another', () => childrenOf(keeper).some((pid) => pid !== worker && isAlive(pid)));
+    await sleep(200);
     const answer = await agent.execute('"doomed" in dir()');
     expect(answer.text).toMatch(/^False\n\[.*died between calls \(SIGKILL\).*lost/);
     expect(answer.isError).toBe(false);
     expect((await agent.execute('1')).text).toBe('1');
+  });
+
+  test('a death in the very moment of a call is told in its answer, too', async () => {
+    for (let round = 0; round < 10; round++) {
+      await agent.execute('doomed = 1');
+      const { worker } = await pidsOf(agent);
+      kill(worker);
+      const { text, structured } = await agent.execute('print("doomed" in dir())');
+      expect(text).toContain('lost');
+      expect(text).toContain('SIGKILL');
+      if (structured.outcome === 'ok') expect(structured.output).toBe('False\n');
+      else expect(structured).toMatchObject({ outcome: 'died', variables_survived: false });
+    }
   });
 
   test('threads of an ended call may go on, and do not mix into the next answer', async () => {

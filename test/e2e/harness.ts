@@ -20,6 +20,7 @@ import { afterAll, inject } from 'vitest';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const MAIN = join(ROOT, 'dist', 'main.js');
+const CUVETTE = [process.execPath, MAIN];
 const LONG = 120_000;
 /** What would make a shell look as if it were an agent's, or a Python behave unlike a user's. */
 const REMOVED =
@@ -74,8 +75,7 @@ export function createHome(): Home {
     },
     async close() {
       await Promise.all([...agents].map((agent) => agent.close()));
-      for (const { pid, command } of processesOf(root))
-        if (command.includes('main.js serve')) process.kill(pid, 'SIGTERM');
+      for (const { pid, command } of processesOf(root)) if (/ serve --idle /.test(command)) kill(pid, 'SIGTERM');
       // Without their sockets, keepers end within two seconds and zygotes within five.
       rmSync(run, { recursive: true, force: true });
       const left = await leftOvers(root, 20_000);
@@ -263,7 +263,7 @@ export async function startAgent({ home, cwd, era, args = [], env = {} }: AgentO
 
 /** The pids behind an interpreter: its zygote, its keeper and the process that runs the code. */
 export async function pidsOf(agent: Agent): Promise<{ zygote: number; keeper: number; worker: number }> {
-  const worker = Number((await agent.execute('import os as _os; _os.getpid()')).text);
+  const worker = Number((await agent.execute('import os as _os; _os.getpid()')).structured.output);
   const keeper = parentOf(worker);
   return { worker, keeper, zygote: parentOf(keeper) };
 }
@@ -275,7 +275,8 @@ export interface CliOptions {
   cwd: string;
   input?: string;
   env?: Record<string, string | undefined>;
-  main?: string;
+  /** What to call in place of this build. */
+  command?: string[];
 }
 
 export interface CliResult {
@@ -291,8 +292,9 @@ export interface RunningCli {
   done: Promise<CliResult>;
 }
 
-export function startCli(args: string[], { home, cwd, input, env = {}, main = MAIN }: CliOptions): RunningCli {
-  const child = spawn(process.execPath, [main, ...args], { cwd, env: home.env(env), stdio: 'pipe' });
+export function startCli(args: string[], { home, cwd, input, env = {}, command = CUVETTE }: CliOptions): RunningCli {
+  const [program = '', ...before] = command;
+  const child = spawn(program, [...before, ...args], { cwd, env: home.env(env), stdio: 'pipe', timeout: 40_000 });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -313,12 +315,15 @@ export function runCli(args: string[], options: CliOptions): Promise<CliResult> 
 }
 
 /** Runs it from a shell that has no agent above it: what started it is gone before it begins. */
-export async function runOutside(args: string[], { home, cwd, input, env = {} }: CliOptions): Promise<CliResult> {
+export async function runOutside(
+  args: string[],
+  { home, cwd, input, env = {}, command = CUVETTE }: CliOptions,
+): Promise<CliResult> {
   const folder = mkdtempSync(join(home.root, 'o-'));
   writeFileSync(join(folder, 'in'), input ?? '');
   const script =
     '(while kill -0 "$PARENT" 2>/dev/null; do sleep 0.02; done; "$@" <"$DIR/in" >"$DIR/out" 2>"$DIR/err"; echo $? >"$DIR/code.new"; mv "$DIR/code.new" "$DIR/code") >/dev/null 2>&1 &';
-  const shell = spawn('sh', ['-c', `PARENT=$$; export PARENT; ${script}`, 'sh', process.execPath, MAIN, ...args], {
+  const shell = spawn('sh', ['-c', `PARENT=$$; export PARENT; ${script}`, 'sh', ...command, ...args], {
     cwd,
     env: { ...home.env(env), DIR: folder },
     stdio: 'ignore',

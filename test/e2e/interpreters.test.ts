@@ -241,7 +241,8 @@ test('the builtin one can be stopped, also in the middle of a call, and comes ba
     const structured = await read();
     return structured.state === 'done' && structured;
   });
-  expect(ended).toMatchObject({ outcome: 'died', variables_survived: false });
+  expect(ended.outcome).toMatch(/^(cancelled|died)$/);
+  expect(ended.variables_survived).toBe(false);
   expect((await agent.execute('2')).text.split('\n')[0]).toBe('2');
 });
 

@@ -93,6 +93,12 @@ describe('long output', () => {
     expect((await read({ line: -2 })).output).toBe(`line ${LINES - 2} é€😀😀\nline ${LINES - 1} é€😀😀`);
   });
 
+  test('its last lines are given to the end, or the answer says where to read on', async () => {
+    const { output, next } = await read({ line: -100, limit: 1000 });
+    expect(output.length).toBeLessThanOrEqual(1000);
+    expect(next !== null || output.endsWith(`line ${LINES - 1} é€😀😀`)).toBe(true);
+  });
+
   test('is searched by pattern', async () => {
     const found = await read({ pattern: '^line (7|3999) ' });
     expect(found.output).toBe('8: line 7 é€😀😀\n4000: line 3999 é€😀😀');

@@ -4,7 +4,7 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type Agent, isAlive, processesOf, startAgent, useHome, waitFor } from './harness.ts';
+import { type Agent, gone, processesOf, startAgent, useHome, waitFor } from './harness.ts';
 
 const home = useHome();
 const cwd = home.project();
@@ -25,10 +25,10 @@ const TICK = (file: string) =>
   `while True:\n    with open("${file}", "a") as file: file.write("x")\n    print("tick", flush=True)\n    time.sleep(0.02)`;
 
 /** The code writes to the file no more. */
-async function expectStill(file: string): Promise<void> {
-  const size = statSync(join(cwd, file)).size;
+async function expectStill(path: string): Promise<void> {
+  const { size } = statSync(path);
   await sleep(200);
-  expect(statSync(join(cwd, file)).size).toBe(size);
+  expect(statSync(path).size).toBe(size);
 }
 
 describe('the time limit', () => {
@@ -43,6 +43,15 @@ describe('the time limit', () => {
     });
     expect(answer.text).toContain('Timed out after 0.3 s: it was interrupted. Variables survived.');
     expect((await agent.execute('kept, started')).text).toBe('(1, True)');
+  });
+
+  test('is a setting of the server, and each call may set its own', async () => {
+    const other = await startAgent({ home, cwd: home.project(), env: { CUVETTE_TIMEOUT: '0.3' } });
+    const answer = await other.execute('import time; time.sleep(600)');
+    expect(answer.structured.outcome).toBe('timeout');
+    expect((await other.execute('time.sleep(0.6)', { timeout: 0 })).structured.outcome).toBe('ok');
+    expect((await other.execute('time.sleep(0.6)', { timeout: 20 })).structured.outcome).toBe('ok');
+    await other.close();
   });
 
   test('ends the processes that keep code from being interrupted; variables survive', async () => {
@@ -68,16 +77,23 @@ describe('the time limit', () => {
   });
 });
 
-describe('the caller', () => {
+describe.each(['legacy', 'modern'] as const)('the caller, in the %s protocol,', (era) => {
+  const folder = home.project(era);
+  let agent: Agent;
+  beforeAll(async () => {
+    agent = await startAgent({ home, cwd: folder, era });
+    await agent.execute('import time, os');
+  });
+
   test('cancels a call: the code is interrupted and variables survive', async () => {
     await agent.execute('kept = 4');
     const caller = new AbortController();
     const call = agent.execute(`inside = 5\n${TICK('cancelled')}`, {}, { signal: caller.signal });
-    await waitFor('the code runs', () => existsSync(join(cwd, 'cancelled')));
+    await waitFor('the code runs', () => existsSync(join(folder, 'cancelled')));
     caller.abort('enough');
     await expect(call).rejects.toThrow();
     expect((await agent.execute('kept, inside')).text).toBe('(4, 5)');
-    await expectStill('cancelled');
+    await expectStill(join(folder, 'cancelled'));
     const last = (await agent.execute('1')).structured.execution - 2;
     const { structured } = await agent.call('get_output', { execution: last });
     expect(structured).toMatchObject({ outcome: 'cancelled', variables_survived: true, reason: { code: 'cancelled' } });
@@ -87,7 +103,7 @@ describe('the caller', () => {
     const first = await agent.execute(TICK('first'), { background: true });
     const caller = new AbortController();
     const call = agent.execute('open("never", "w")', {}, { signal: caller.signal });
-    await waitFor('the first runs', () => existsSync(join(cwd, 'first')));
+    await waitFor('the first runs', () => existsSync(join(folder, 'first')));
     caller.abort();
     await expect(call).rejects.toThrow();
     await agent.call('interrupt', { execution: first.structured.execution });
@@ -96,7 +112,7 @@ describe('the caller', () => {
 
   test('is told the last of the output while the code runs', async () => {
     const told: string[] = [];
-    const go = join(cwd, 'go-on');
+    const go = join(folder, 'go-on');
     const answer = agent.execute(
       `print("a" * 1000)\nprint("the last line", flush=True)\nwhile not os.path.exists(r"${go}"): time.sleep(0.01)`,
       {},
@@ -107,15 +123,50 @@ describe('the caller', () => {
     writeFileSync(go, '');
     expect((await answer).text).toContain('the last line');
   });
+});
 
-  test('resets while code runs: it is stopped, and its variables are gone', async () => {
-    const { structured } = await agent.execute(`old = 1\n${TICK('reset')}`, { background: true });
-    await waitFor('the code runs', () => existsSync(join(cwd, 'reset')));
-    expect((await agent.call('reset')).text).toMatch(/^Scope cleared \(\d+ items removed\)$/);
-    await expectStill('reset');
-    expect((await agent.call('list_vars')).text).toBe('No variables defined');
-    expect((await agent.call('get_output', { execution: structured.execution })).structured.state).toBe('done');
-    await agent.execute('import time, os, subprocess');
+test('a reset while code runs stops it and clears its variables', async () => {
+  const { structured } = await agent.execute(`old = 1\n${TICK('reset')}`, { background: true });
+  await waitFor('the code runs', () => existsSync(join(cwd, 'reset')));
+  expect((await agent.call('reset')).text).toMatch(/^Scope cleared \(\d+ items removed\)$/);
+  await expectStill(join(cwd, 'reset'));
+  expect((await agent.call('list_vars')).text).toBe('No variables defined');
+  expect((await agent.call('get_output', { execution: structured.execution })).structured.state).toBe('done');
+  await agent.execute('import time, os, subprocess');
+});
+
+describe('a call whose interpreter is still being started', () => {
+  // It comes to its end by itself, so that a failure does not take forever.
+  const code = 'import time\nfor i in range(200): time.sleep(0.02)\nprint("came to its end")';
+
+  test('is stopped when it is interrupted', async () => {
+    const other = await startAgent({ home, cwd: home.project() });
+    const { execution } = (await other.execute(code, { background: true })).structured;
+    const { structured } = await other.call('interrupt', { execution });
+    expect(structured).toMatchObject({ outcome: 'cancelled', output: expect.not.stringContaining('came to its end') });
+    await other.close();
+  });
+
+  test('is stopped when its caller cancels it', async () => {
+    const other = await startAgent({ home, cwd: home.project() });
+    const caller = new AbortController();
+    const call = other.execute(code, {}, { signal: caller.signal });
+    await other.call('get_output', { execution: 1 });
+    caller.abort();
+    await expect(call).rejects.toThrow();
+    await other.execute('1');
+    const { structured } = await other.call('get_output', { execution: 1 });
+    expect(structured).toMatchObject({ outcome: 'cancelled', output: expect.not.stringContaining('came to its end') });
+    await other.close();
+  });
+
+  test('is stopped when the session is reset', async () => {
+    const other = await startAgent({ home, cwd: home.project() });
+    const { execution } = (await other.execute(code, { background: true })).structured;
+    await other.call('reset');
+    const { structured } = await other.call('get_output', { execution });
+    expect(structured).toMatchObject({ outcome: 'cancelled', output: expect.not.stringContaining('came to its end') });
+    await other.close();
   });
 });
 
@@ -155,11 +206,8 @@ describe('the background', () => {
     const answer = read({ offset: 0, wait: 50 }).finally(() => {
       isAnswered = true;
     });
-    await sleep(1000);
-    const wasAnswered = isAnswered;
-    await agent.call('interrupt', { execution });
-    expect((await answer).structured.output).toMatch(/^there\n/);
-    expect(wasAnswered).toBe(true);
+    await waitFor('the answer, while nothing new comes', () => isAnswered);
+    expect((await answer).structured).toMatchObject({ state: 'running', output: 'there\n' });
   });
 
   test('a call has no time limit of its own unless it is given one', async () => {
@@ -177,7 +225,7 @@ describe('the background', () => {
     const answer = await agent.call('interrupt');
     expect(answer.structured).toMatchObject({ execution, outcome: 'cancelled', variables_survived: true });
     expect(answer.isError).toBe(false);
-    await expectStill('background');
+    await expectStill(join(cwd, 'background'));
     expect((await agent.call('interrupt', { execution })).text).toContain('had already ended (cancelled)');
     expect((await agent.execute('1')).text).toBe('1');
   });
@@ -196,17 +244,21 @@ describe('the background', () => {
 
 describe('what the code leaves', () => {
   test('processes end with the call and are named', async () => {
-    const answer = await agent.execute(
-      'os.system("sleep 311 &")\na = subprocess.Popen(["sleep", "322"])\nb = subprocess.Popen(["setsid", "sleep", "333"])\nc = subprocess.Popen(["sh", "-c", "sleep 344 & disown 2>/dev/null; exec sleep 355"], start_new_session=True)\nprint(a.pid, b.pid, c.pid)',
-    );
+    const answer = await agent.execute(`
+os.system("sleep 311 &")
+a = subprocess.Popen(["sleep", "322"])
+b = subprocess.Popen(["setsid", "sleep", "333"])
+c = subprocess.Popen(["sh", "-c", "sleep 344 & echo > forked; exec sleep 355"], start_new_session=True)
+while not os.path.exists("forked"): time.sleep(0.01)
+print(a.pid, b.pid, c.pid)`);
     const pids = answer.structured.output.trim().split(' ').map(Number);
     expect(pids).toHaveLength(3);
-    for (const pid of pids) expect(isAlive(pid)).toBe(false);
+    for (const pid of pids) await gone(pid);
     const ended = answer.structured.ended_processes.join('; ');
     for (const seconds of [311, 322, 333, 344, 355]) expect(ended).toContain(`sleep ${seconds}`);
     expect(answer.text).toContain('[ended with the call: ');
     expect(answer.structured.outcome).toBe('ok');
-    expect(processesOf(home.root).filter(({ command }) => command.startsWith('sleep'))).toEqual([]);
+    await waitFor('all have ended', () => !processesOf(home.root).some(({ command }) => command.startsWith('sleep')));
   });
 
   test('endless output ends with a reason, and the session goes on', async () => {

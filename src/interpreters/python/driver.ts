@@ -106,7 +106,7 @@ function createDriver(socket: Socket, hello: Hello) {
     execute: (request) => send({ op: 'execute', ...request }),
     interrupt: (id, why) => send({ op: 'interrupt', id, reason: why }),
     acknowledge: (seq) => send({ op: 'ack', seq }),
-    answerInstall: (answer) => send({ op: 'answer', ...answer }),
+    answerInstall: (module, answer) => send({ op: 'answer', name: module, ...answer }),
     async variables(): Promise<Variable[]> {
       const answer = await ask('variables');
       return answer.ev === 'variables' ? toVariables(answer) : [];

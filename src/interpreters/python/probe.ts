@@ -33,12 +33,26 @@ export async function probePython(path: string): Promise<PythonInfo> {
       { cause: error },
     );
   }
-  const info = JSON.parse(answer) as PythonInfo;
+  const info = parseInfo(path, answer);
   const [major = 0, minor = 0] = info.version.split('.').map(Number);
   if (major < 3 || (major === 3 && minor < 9)) {
     throw new CuvetteError('python_too_old', `${path} is Python ${info.version}; Cuvette needs Python 3.9 or later.`);
   }
   return info;
+}
+
+function parseInfo(path: string, answer: string): PythonInfo {
+  try {
+    return JSON.parse(answer) as PythonInfo;
+  } catch (error) {
+    throw new CuvetteError(
+      'interpreter_failed',
+      `${path} does not work as a Python: it ran, but did not say what it is.`,
+      {
+        cause: error,
+      },
+    );
+  }
 }
 
 /** The Python that the builtin interpreter is made from: the one asked for, else the first good one on PATH. */

@@ -23,13 +23,14 @@ export function callBridge(path: string, request: BridgeRequest, onEvent: (event
     );
     readLines(socket, (line) => {
       const event = parse(line);
-      if (!event) return reject(new CuvetteError('no_server', OTHER_VERSION));
-      if (event.type === 'failed') return reject(new CuvetteError(event.code, event.message));
-      onEvent(event);
-      if (event.type === 'done' || event.type === 'answer') {
-        socket.destroy();
+      if (!event) reject(new CuvetteError('no_server', OTHER_VERSION));
+      else if (event.type === 'failed') reject(new CuvetteError(event.code, event.message));
+      else {
+        onEvent(event);
+        if (event.type !== 'done' && event.type !== 'answer') return;
         resolve();
       }
+      socket.destroy();
     });
     socket.once('close', () =>
       reject(new CuvetteError('no_server', 'The server ended before it had answered. Its session is kept; try again.')),

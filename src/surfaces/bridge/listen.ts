@@ -83,7 +83,6 @@ export async function openBridge({ sessions, runtime, kind, log }: BridgeOptions
     server.once('error', reject);
     server.listen(path, resolve);
   });
-  server.unref();
   const lineage = kind === 'agent' ? lineageOf(process.pid) : [];
   const removeRecord = writeRecord(runtime, {
     pid: process.pid,
@@ -94,7 +93,7 @@ export async function openBridge({ sessions, runtime, kind, log }: BridgeOptions
     project: sessions.project,
     socket: path,
   });
-  sessions.socketPath = path;
+  sessions.socketPath = Promise.resolve(path);
   return {
     socket: path,
     idleSince: () => (open.size > 0 ? Date.now() : lastUsed),

@@ -1,0 +1,106 @@
+/** `cuvette doctor`, and the small commands. */
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, inject, test } from 'vitest';
+import { ROOT, runCli, startAgent, useHome } from './harness.ts';
+
+const home = useHome();
+const cwd = home.project();
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+const doctor = (env: Record<string, string | undefined> = {}, ...args: string[]) =>
+  runCli(['doctor', ...args], { home, cwd, env });
+
+/** The line on one subject. */
+const line = (text: string, name: string) => text.split('\n').find((one) => one.slice(2).startsWith(name)) ?? '';
+
+describe('doctor', () => {
+  test('says what works, and ends with 0', async () => {
+    const { code, stdout, stderr } = await doctor();
+    expect([code, stderr]).toEqual([0, '']);
+    expect(line(stdout, 'program')).toContain(`✓ program         Cuvette ${version} on Node ${process.versions.node}`);
+    expect(line(stdout, 'Python')).toMatch(/^✓ Python {10}3\.\d+\.\d+ at \//);
+    expect(line(stdout, 'environment')).toMatch(/^✓ .*IPython, numpy, pandas and matplotlib in \//);
+    expect(line(stdout, 'environment')).toContain(inject('cacheHome'));
+    expect(line(stdout, 'runtime folder')).toBe(`✓ runtime folder  ${home.runtime}`);
+    expect(line(stdout, 'data folder')).toBe(`✓ data folder     ${home.data}`);
+    expect(line(stdout, 'sandbox')).toMatch(/^– .*code runs as you/);
+    expect(line(stdout, 'servers')).toMatch(/^– .*none running/);
+    expect(stdout).not.toContain('✗');
+  });
+
+  test('names the servers, and the one that this shell would use', async () => {
+    const agent = await startAgent({ home, cwd });
+    await agent.execute('1');
+    const { code, stdout } = await doctor();
+    expect(code).toBe(0);
+    expect(line(stdout, 'servers')).toBe(
+      `✓ servers         ${agent.pid} (agent) in ${cwd}, which is the one that cuvette run uses here`,
+    );
+    await agent.close();
+  });
+
+  test('gives its findings as JSON', async () => {
+    const { stdout } = await doctor({}, '--json');
+    const findings = JSON.parse(stdout) as { name: string; state: string; detail: string }[];
+    expect(findings.find(({ name }) => name === 'Python')).toMatchObject({ state: 'works' });
+    expect(findings.every(({ detail }) => detail.length > 0)).toBe(true);
+  });
+
+  test('an environment that is not made yet is no fault, and is not made now', async () => {
+    const cache = home.project('empty-cache');
+    const { code, stdout } = await doctor({ XDG_CACHE_HOME: cache });
+    expect(code).toBe(0);
+    expect(line(stdout, 'environment')).toMatch(/^– .*not made yet/);
+    expect(existsSync(join(cache, 'cuvette', 'python'))).toBe(false);
+  });
+
+  test.each([
+    ['runtime folder', 'XDG_RUNTIME_DIR'],
+    ['data folder', 'XDG_DATA_HOME'],
+    ['cache folder', 'XDG_CACHE_HOME'],
+  ])('a %s that cannot be used is told, with 1', async (name, variable) => {
+    const file = join(home.root, 'a-file');
+    writeFileSync(file, '');
+    const { code, stdout, stderr } = await doctor({ [variable]: file });
+    expect([code, stderr]).toEqual([1, '']);
+    expect(line(stdout, name)).toMatch(/^✗ .*cannot be written.*CUVETTE_HOME/);
+  });
+
+  test('a Python that is missing is told, with 1', async () => {
+    const { code, stdout } = await doctor({ PATH: home.project('empty-path') });
+    expect(code).toBe(1);
+    expect(line(stdout, 'Python')).toMatch(/^✗ .*No Python 3\.9 or later was found.*apt install python3/);
+  });
+});
+
+describe('the small commands', () => {
+  test('help tells of every command and setting', async () => {
+    const { code, stdout, stderr } = await runCli(['help'], { home, cwd });
+    expect([code, stderr]).toEqual([0, '']);
+    for (const word of ['mcp', 'run', 'serve', 'call', 'doctor', '--timeout', '--python', 'CUVETTE_HOME', '--start'])
+      expect(stdout).toContain(word);
+    for (const args of [['--help'], ['-h'], []]) expect((await runCli(args, { home, cwd })).stdout).toBe(stdout);
+  });
+
+  test('--version', async () => {
+    for (const flag of ['--version', '-v'])
+      expect(await runCli([flag], { home, cwd })).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+  });
+
+  test('a command that there is not, flags that there are not, and settings that make no sense end with 2', async () => {
+    const unknown = await runCli(['dance'], { home, cwd });
+    expect([unknown.code, unknown.stdout]).toEqual([2, '']);
+    expect(unknown.stderr).toBe('cuvette: There is no command dance. Run: cuvette help\n');
+    const flag = await runCli(['mcp', '--dance'], { home, cwd });
+    expect([flag.code, flag.stderr]).toEqual([2, expect.stringContaining('--dance')]);
+    const setting = await runCli(['mcp', '--timeout', 'soon'], { home, cwd });
+    expect([setting.code, setting.stderr]).toEqual([2, expect.stringContaining('--timeout, CUVETTE_TIMEOUT')]);
+    const variable = await runCli(['mcp'], { home, cwd, env: { CUVETTE_MAX_OUTPUT: 'much' } });
+    expect([variable.code, variable.stderr]).toEqual([2, expect.stringContaining('CUVETTE_MAX_OUTPUT')]);
+    const project = await runCli(['mcp', '--project', '/nowhere'], { home, cwd });
+    expect([project.code, project.stderr]).toEqual([2, expect.stringContaining('/nowhere does not exist')]);
+    for (const name of ['toString', '__proto__', 'constructor'])
+      expect((await runCli([name], { home, cwd })).code).toBe(2);
+  });
+});

@@ -1,0 +1,42 @@
+/** The package as users get it: packed, installed into a fresh folder, and run from there. */
+
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ROOT, runOutside, useHome } from './harness.ts';
+
+const home = useHome();
+
+test('the packed package works where it is installed', async () => {
+  const target = home.project('packed');
+  // The build is already there; building it again would pull it away from under the other tests.
+  execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', target], {
+    cwd: ROOT,
+    stdio: 'pipe',
+  });
+  const [tarball = ''] = readdirSync(target);
+  const listed = execFileSync('tar', ['-tzf', join(target, tarball)], { encoding: 'utf8' })
+    .trim()
+    .split('\n');
+  expect(listed).toContain('package/dist/main.js');
+  expect(listed).toContain('package/dist/search-worker.js');
+  expect(listed).toContain('package/python/cuvette_driver/__main__.py');
+  const allowed =
+    /^package\/(dist\/[\w.-]+\.js|python\/cuvette_driver\/\w+\.py|package\.json|README\.md|LICENSE|NOTICE)$/;
+  expect(listed.filter((path) => !allowed.test(path))).toEqual([]);
+
+  const fresh = home.project('fresh');
+  const flags = ['--no-audit', '--no-fund', '--silent', '--prefix', fresh];
+  execFileSync('npm', ['install', ...flags, join(target, tarball)], { cwd: fresh, stdio: 'pipe' });
+  const options = { home, cwd: fresh, command: [join(fresh, 'node_modules', '.bin', 'cuvette')] };
+  expect(await runOutside(['run', '-c', 'x = 1\nprint("one")\n1 + 1'], options)).toEqual({
+    code: 0,
+    stdout: 'one\n2\n',
+    stderr: '',
+  });
+  expect((await runOutside(['run', '-c', 'x + 1'], options)).stdout).toBe('2\n');
+  const search = await runOutside(['call', 'get_output', '{"execution": 1, "pattern": "^2"}'], options);
+  expect(search.stdout).toMatch(/^2: 2\n/);
+  expect((await runOutside(['doctor'], options)).code).toBe(0);
+});
