@@ -22,12 +22,11 @@ from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, decode, encode
 from cuvette_driver.worker_process import WorkerProcess
 
 POLL_WITHOUT_SERVER = 2.0
-# A dying process closes its channel a moment before it can be reaped.
-DYING = 0.1
+A_DAY = 86_400.0
+DYING = 0.1  # A dying process closes its channel a moment before it can be reaped.
 # What a broken peer may make of a message that is valid JSON.
 NONSENSE = (Malformed, LookupError, TypeError, ValueError, AttributeError)
-# A worker that cannot even begin is not to be started without end at full speed.
-PAUSE_AFTER_IDLE_DEATH = 0.1
+PAUSE_AFTER_IDLE_DEATH = 0.1  # A worker that cannot even begin is not to be started without end at full speed.
 
 
 def run(assignment: socket.socket) -> None:
@@ -157,14 +156,14 @@ class Keeper:
     def on_time(self) -> None:
         if self.running:
             self.running.climb()
-        if self.server is None and not self.running and self.nobody_comes():
+        if self.server is None and self.nobody_comes():
             self.stopping = True
 
     def nobody_comes(self) -> bool:
         alone = time.monotonic() - self.alone_since
         if self.owner and not processes.is_same(*self.owner):
             return alone > POLL_WITHOUT_SERVER
-        return alone > self.linger or not os.path.exists(self.path)
+        return alone > (A_DAY if self.running else self.linger) or not os.path.exists(self.path)
 
     # -- the server -------------------------------------------------------------------------------
 

@@ -18,6 +18,9 @@ import sys
 
 from cuvette_driver import keeper, linux, worker
 
+# Bytes to take up for each size of object; more takes up no more gaps.
+GAPS = 150 << 10
+
 
 def main(orders: socket.socket, ipython_dir: str, modules: list[str]) -> None:
     gc.disable()
@@ -31,12 +34,27 @@ def main(orders: socket.socket, ipython_dir: str, modules: list[str]) -> None:
             fork(orders)
         preload(name)
     gc.collect()
-    # Asked for a large piece, C's allocator first puts all its free memory in order; what is in order, no child has to touch.
-    bytearray(100_000)
+    settle_memory()
     gc.freeze()
     orders.send(b"\n")
     while True:
         fork(orders)
+
+
+def settle_memory() -> None:
+    """Leaves no free memory among the objects that children share: what a child makes then stands on pages of its own.
+
+    Otherwise each small thing that it makes or frees would be the first write to another shared page, and copy it.
+    """
+    # Asked for a large piece, C's allocator first puts all its free memory in order; what is in order, no child has to touch.
+    bytearray(100_000)
+    # Python's own allocator keeps places for each size up to 512 bytes; these take them.
+    _gaps.append([object() for _ in range(GAPS // 16)])
+    _gaps.append([float(number) for number in range(GAPS // 32)])
+    _gaps.extend([bytes(size - 33) for _ in range(GAPS // size)] for size in range(48, 513, 16))
+
+
+_gaps: list[list[object]] = []
 
 
 def fork(orders: socket.socket) -> None:

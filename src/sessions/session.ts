@@ -145,9 +145,10 @@ export function createSession(options: SessionOptions): Session {
 
   async function run(execution: Execution, signal?: AbortSignal): Promise<void> {
     const { record } = execution;
-    if (record.state === 'done') return;
+    if (isEnded(execution)) return;
     if (signal?.aborted) return execution.finish(CANCELLED_IN_QUEUE);
     const { live: interpreter, isFresh } = await pool.open(record.interpreter);
+    if (isEnded(execution)) return;
     if (signal?.aborted || cancelled.delete(record.number)) return execution.finish(CANCELLED_IN_QUEUE);
     noteLostState(execution, isFresh);
     used.add(record.interpreter);
@@ -314,6 +315,11 @@ function failedInstall(error: unknown) {
     },
     installed: undefined,
   };
+}
+
+/** Somebody may have cancelled it while it waited. */
+function isEnded({ record }: Execution): boolean {
+  return record.state === 'done';
 }
 
 function diedBetweenCalls(cause: string): string {

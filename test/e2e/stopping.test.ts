@@ -137,14 +137,21 @@ test('a reset while code runs stops it and clears its variables', async () => {
 
 describe('a call whose interpreter is still being started', () => {
   // It comes to its end by itself, so that a failure does not take forever.
-  const code = 'import time\nfor i in range(200): time.sleep(0.02)\nprint("came to its end")';
+  const code = 'import time\nfor i in range(200): time.sleep(0.02)\nran = "to its end"\nprint(ran)';
+
+  /** The next call finds it cancelled, and that it did not run to its end. */
+  async function expectStopped(other: Agent): Promise<void> {
+    expect((await other.execute('"ran" in dir()')).text).toBe('False');
+    const { structured } = await other.call('get_output', { execution: 1 });
+    expect(structured).toMatchObject({ outcome: 'cancelled', output: expect.not.stringContaining('to its end\n') });
+    await other.close();
+  }
 
   test('is stopped when it is interrupted', async () => {
     const other = await startAgent({ home, cwd: home.project() });
-    const { execution } = (await other.execute(code, { background: true })).structured;
-    const { structured } = await other.call('interrupt', { execution });
-    expect(structured).toMatchObject({ outcome: 'cancelled', output: expect.not.stringContaining('came to its end') });
-    await other.close();
+    await other.execute(code, { background: true });
+    expect((await other.call('interrupt', { execution: 1 })).structured.outcome).toBe('cancelled');
+    await expectStopped(other);
   });
 
   test('is stopped when its caller cancels it', async () => {
@@ -154,19 +161,14 @@ describe('a call whose interpreter is still being started', () => {
     await other.call('get_output', { execution: 1 });
     caller.abort();
     await expect(call).rejects.toThrow();
-    await other.execute('1');
-    const { structured } = await other.call('get_output', { execution: 1 });
-    expect(structured).toMatchObject({ outcome: 'cancelled', output: expect.not.stringContaining('came to its end') });
-    await other.close();
+    await expectStopped(other);
   });
 
   test('is stopped when the session is reset', async () => {
     const other = await startAgent({ home, cwd: home.project() });
-    const { execution } = (await other.execute(code, { background: true })).structured;
+    await other.execute(code, { background: true });
     await other.call('reset');
-    const { structured } = await other.call('get_output', { execution });
-    expect(structured).toMatchObject({ outcome: 'cancelled', output: expect.not.stringContaining('came to its end') });
-    await other.close();
+    await expectStopped(other);
   });
 });
 
