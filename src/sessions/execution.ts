@@ -119,6 +119,7 @@ export function createExecution(
     say: (text) => show({ type: 'stream', name: 'stderr', text }),
     noteInstall: (installed) => void record.installed.push(installed),
     async finish(verdict, ending, acknowledge, seq) {
+      if (record.state === 'done') return acknowledge?.();
       clearTimeout(timer);
       timer = undefined;
       if (seq !== undefined) seen = Math.max(seen, seq);
