@@ -1,5 +1,7 @@
 /** What a session needs of anything that runs code. Python is the first; other languages stand beside it. */
 
+import * as z from 'zod';
+
 export type MimeBundle = Record<string, unknown>;
 
 /** One thing that code showed, in Jupyter's vocabulary. */
@@ -42,15 +44,18 @@ export interface Ending {
   ended: string[];
 }
 
-export interface Variable {
-  name: string;
-  type: string;
-  shape?: number[];
-  dtype?: string;
-  length?: number;
-  bytes?: number;
-  preview?: string;
-}
+/** A name in an interpreter, as it describes it and as callers are told of it. */
+export const variableSchema = z.object({
+  name: z.string(),
+  type: z.string(),
+  shape: z.array(z.number()).optional(),
+  dtype: z.string().optional(),
+  length: z.number().optional(),
+  bytes: z.number().optional(),
+  preview: z.string().optional(),
+});
+
+export type Variable = z.infer<typeof variableSchema>;
 
 export interface RunRequest {
   id: string;

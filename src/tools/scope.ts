@@ -4,6 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import * as z from 'zod';
 import { CuvetteError, messageOf } from '../errors.ts';
+import { variableSchema } from '../interpreters/interpreter.ts';
 import type { Environment } from '../interpreters/python/environment.ts';
 import { toNotebook, toScript } from '../sessions/notebook.ts';
 import { VERSION } from '../version.ts';
@@ -31,17 +32,7 @@ export const listVars = defineTool({
     'Names defined in an interpreter, in alphabetical order; types, shapes and sizes are in the structured answer. Waits for running code.',
   input: z.object({ interpreter: shared.interpreter, session: shared.session }),
   output: z.object({
-    variables: z.array(
-      z.object({
-        name: z.string(),
-        type: z.string(),
-        shape: z.array(z.number()).optional(),
-        dtype: z.string().optional(),
-        length: z.number().optional(),
-        bytes: z.number().optional(),
-        preview: z.string().optional(),
-      }),
-    ),
+    variables: z.array(variableSchema),
   }),
   annotations: shared.READS,
   async handler({ interpreter, session }, context) {

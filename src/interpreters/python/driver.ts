@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { CuvetteError } from '../../errors.ts';
 import { readLines, writeLine } from '../../json-lines.ts';
 import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreter.ts';
-import { type DriverMessage, type Hello, parseMessage, toEvent, toVariables } from './messages.ts';
+import { type DriverMessage, type Hello, parseMessage, toEvent } from './messages.ts';
 
 /** Connects to a driver that listens on this socket; undefined if none does. */
 export async function connectDriver(path: string): Promise<LiveInterpreter | undefined> {
@@ -109,7 +109,7 @@ function createDriver(socket: Socket, hello: Hello) {
     answerInstall: (module, answer) => send({ op: 'answer', name: module, ...answer }),
     async variables(): Promise<Variable[]> {
       const answer = await ask('variables');
-      return answer.ev === 'variables' ? toVariables(answer) : [];
+      return answer.ev === 'variables' ? answer.variables : [];
     },
     async reset() {
       await ask('reset');

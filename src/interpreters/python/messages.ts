@@ -1,7 +1,7 @@
 /** The driver's messages, checked where they come in: the process that sends them also runs user code. */
 
 import * as z from 'zod';
-import type { Ending, InterpreterEvent, Output, Variable } from '../interpreter.ts';
+import { type Ending, type InterpreterEvent, type Output, variableSchema } from '../interpreter.ts';
 
 const bundle = z.record(z.string(), z.unknown());
 const death = z.object({
@@ -46,16 +46,6 @@ const done = z.object({
   ended: z.array(z.string()),
 });
 
-const variable = z.object({
-  name: z.string(),
-  type: z.string(),
-  shape: z.array(z.number()).optional(),
-  dtype: z.string().optional(),
-  length: z.number().optional(),
-  bytes: z.number().optional(),
-  preview: z.string().optional(),
-});
-
 const message = z.discriminatedUnion('ev', [
   hello,
   z.object({ ev: z.literal('stream'), ...shown, name: z.enum(['stdout', 'stderr']), text: z.string() }),
@@ -70,7 +60,7 @@ const message = z.discriminatedUnion('ev', [
   z.object({ ev: z.literal('error'), ...shown, ename: z.string(), evalue: z.string(), traceback: z.array(z.string()) }),
   z.object({ ev: z.literal('install'), ...shown, name: z.string() }),
   done,
-  z.object({ ev: z.literal('variables'), ...shown, variables: z.array(variable) }),
+  z.object({ ev: z.literal('variables'), ...shown, variables: z.array(variableSchema) }),
   z.object({ ev: z.literal('reset'), ...shown, worker: z.number(), generation: z.number() }),
   z.object({
     ev: z.literal('restarted'),
@@ -101,10 +91,6 @@ export function toEvent(message: DriverMessage): InterpreterEvent | undefined {
   if (message.ev === 'done') return { kind: 'done', id: message.id, seq: message.seq, ending: toEnding(message) };
   const output = toOutput(message);
   return output && 'id' in message ? { kind: 'output', id: message.id, seq: message.seq, output } : undefined;
-}
-
-export function toVariables(message: Extract<DriverMessage, { ev: 'variables' }>): Variable[] {
-  return message.variables.map(withoutUndefined);
 }
 
 function toOutput(message: DriverMessage): Output | undefined {

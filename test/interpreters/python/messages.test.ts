@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Ending, InterpreterEvent } from '../../../src/interpreters/interpreter.ts';
-import { parseMessage, toEvent, toVariables } from '../../../src/interpreters/python/messages.ts';
+import { parseMessage, toEvent } from '../../../src/interpreters/python/messages.ts';
 
 const eventOf = (message: object): InterpreterEvent | undefined => {
   const parsed = parseMessage(JSON.stringify(message));
@@ -196,6 +196,6 @@ describe('variables', () => {
       { name: 'df', type: 'pandas.DataFrame', shape: [2, 3], bytes: 100 },
     ];
     const message = parseMessage(JSON.stringify({ ev: 'variables', seq: 1, id: 'v', variables }));
-    expect(message?.ev === 'variables' && toVariables(message)).toStrictEqual(variables);
+    expect(message?.ev === 'variables' && message.variables).toStrictEqual(variables);
   });
 });
