@@ -24,7 +24,10 @@ class Connection:
         self.lines = self.socket.makefile("rb")
 
     def send(self, **message):
-        self.socket.sendall(json.dumps(message).encode() + b"\n")
+        self.send_all([message])
+
+    def send_all(self, messages):
+        self.socket.sendall(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
 
     def receive(self):
         return json.loads(self.lines.readline())
@@ -67,18 +70,21 @@ class Session:
         self.connection = Connection(path)
         self.pids = [pid, self.connection.receive()["worker"]]
         self.number = 0
+        self.acknowledged = 0
 
     def execute(self, code):
         """Runs code to its end; gives the moment at which its result came, or its end if it has none."""
         self.number += 1
-        self.connection.send(op="execute", id=str(self.number), code=code, cell=self.number, timeout=None, limit=1 << 20)
+        request = {"op": "execute", "id": str(self.number), "code": code, "cell": self.number, "timeout": None, "limit": 1 << 20}
+        # As the server does it: what was acknowledged goes along with the next request.
+        self.connection.send_all([{"op": "ack", "seq": self.acknowledged}, request])
         shown = None
         while True:
             event = self.connection.receive()
             if event["ev"] == "result" and shown is None:
                 shown = time.perf_counter()
             if event["ev"] == "done":
-                self.connection.send(op="ack", seq=event["seq"])
+                self.acknowledged = event["seq"]
                 return shown or time.perf_counter()
 
     def memory(self):

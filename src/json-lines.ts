@@ -24,5 +24,10 @@ export function readLines(stream: Readable, onLine: (line: string) => void): voi
 }
 
 export function writeLine(stream: Writable, message: unknown): void {
-  stream.write(`${JSON.stringify(message)}\n`);
+  writeLines(stream, [message]);
+}
+
+/** All of them in one piece. */
+export function writeLines(stream: Writable, messages: unknown[]): void {
+  stream.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
 }

@@ -21,8 +21,7 @@ from cuvette_driver.running import Running
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, decode, encode
 from cuvette_driver.worker_process import WorkerProcess
 
-POLL_WITHOUT_SERVER = 2.0
-A_DAY = 86_400.0
+POLL_WITHOUT_SERVER, A_DAY = 2.0, 86_400.0
 DYING = 0.1  # A dying process closes its channel a moment before it can be reaped.
 # What a broken peer may make of a message that is valid JSON.
 NONSENSE = (Malformed, LookupError, TypeError, ValueError, AttributeError)
@@ -93,6 +92,7 @@ class Keeper:
     def take(self) -> bool:
         """Says that it is ready and waits for a session; False if the zygote ends before it has one for us."""
         self.worker.wait_until_ready()
+        processes.kill_below(os.getpid(), self.worker.pid)  # Nothing is there yet; it is used once before it is timed.
         self.assignment.sendall(b"%d" % os.getpid())
         _, fds, _, _ = socket.recv_fds(self.assignment, 1, 1)
         if not fds:

@@ -92,6 +92,8 @@ class Worker:
         shell.attach(self.publisher)
         imports.install_missing(shell.is_user_code, self.ask_for_package)
         shell.warm()
+        usage.since(usage.begin())
+        kept_processes()
         self.send({"ev": "ready"})
 
     def serve(self) -> None:

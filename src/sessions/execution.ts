@@ -105,9 +105,7 @@ export function createExecution(
     },
     start() {
       record.startedAt = Date.now();
-      if (record.state === 'running') return;
       record.state = 'running';
-      store.putExecution(record, seen);
     },
     take(event, from) {
       if (event.seq <= seen) return;

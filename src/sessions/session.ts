@@ -19,6 +19,8 @@ export interface ExecuteRequest {
   timeout?: number | undefined;
   /** Ends the execution when aborted. */
   signal?: AbortSignal | undefined;
+  /** The caller is told its number before it runs, so it is on disk before that. */
+  isAnnounced?: boolean;
 }
 
 export interface SessionLimits {
@@ -128,7 +130,7 @@ export function createSession(options: SessionOptions): Session {
       outputBytes: 0,
       notes: [],
     });
-    store.putExecution(execution.record, 0);
+    if (request.isAnnounced || execution.record.state === 'queued') store.putExecution(execution.record, 0);
     live.set(String(execution.record.number), execution);
     enqueue(() => run(execution, request.signal)).catch((error) => {
       const message = error instanceof Error ? error.message : String(error);
@@ -163,6 +165,7 @@ export function createSession(options: SessionOptions): Session {
       timeout: record.timeout,
       limit: limits.maxOutput,
     });
+    store.putExecution(record, 0); // While the code already runs.
     signal?.addEventListener('abort', cancel, { once: true });
     await execution.done;
     sent.delete(record.number);
@@ -263,8 +266,10 @@ export function createSession(options: SessionOptions): Session {
     interpreters: pool,
     execute,
     execution(number) {
+      const running = live.get(String(number));
+      if (running) return running;
       const record = store.execution(id, number);
-      if (record) return live.get(String(number)) ?? revive(record);
+      if (record) return revive(record);
       throw new CuvetteError('unknown_execution', `Session ${id} has no execution ${number}; its last one is ${last}.`);
     },
     pending: () => [...live.values()],

@@ -35,7 +35,8 @@ export const execute = defineTool({
   annotations: shared.RUNS_CODE,
   async handler({ code, interpreter, session, timeout, background }, context) {
     const place = context.sessions.get(session);
-    if (background) return startedAnswer(place.execute({ code, interpreter, timeout: timeout ?? 0 }));
+    if (background)
+      return startedAnswer(place.execute({ code, interpreter, timeout: timeout ?? 0, isAnnounced: true }));
     const execution = place.execute({ code, interpreter, timeout, signal: context.signal });
     const stop = reportProgress(execution, context);
     await execution.done;

@@ -2,9 +2,11 @@
 
 import { connect, type Socket } from 'node:net';
 import { CuvetteError } from '../../errors.ts';
-import { readLines, writeLine } from '../../json-lines.ts';
+import { readLines, writeLines } from '../../json-lines.ts';
 import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreter.ts';
 import { type DriverMessage, type Hello, parseMessage, toEvent } from './messages.ts';
+
+const ACKNOWLEDGE_WITHIN = 20;
 
 /** Connects to a driver that listens on this socket; undefined if none does. */
 export async function connectDriver(path: string): Promise<LiveInterpreter | undefined> {
@@ -51,7 +53,17 @@ function createDriver(socket: Socket, hello: Hello) {
   let onIdleDeath: ((cause: string) => void) | undefined;
   let questions = 0;
 
-  const send = (message: object) => writeLine(socket, message);
+  let acknowledged: number | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** What was acknowledged meanwhile goes along: each write of its own would wake the keeper, and it would take its turn first. */
+  function send(message?: object): void {
+    clearTimeout(timer);
+    timer = undefined;
+    const messages = acknowledged === undefined ? [] : [{ op: 'ack', seq: acknowledged }];
+    acknowledged = undefined;
+    writeLines(socket, message ? [...messages, message] : messages);
+  }
 
   function ask(op: 'variables' | 'reset'): Promise<DriverMessage> {
     questions += 1;
@@ -105,7 +117,10 @@ function createDriver(socket: Socket, hello: Hello) {
     },
     execute: (request) => send({ op: 'execute', ...request }),
     interrupt: (id, why) => send({ op: 'interrupt', id, reason: why }),
-    acknowledge: (seq) => send({ op: 'ack', seq }),
+    acknowledge(seq) {
+      acknowledged = Math.max(seq, acknowledged ?? 0);
+      timer ??= setTimeout(send, ACKNOWLEDGE_WITHIN);
+    },
     answerInstall: (module, answer) => send({ op: 'answer', name: module, ...answer }),
     async variables(): Promise<Variable[]> {
       const answer = await ask('variables');

@@ -13,7 +13,7 @@ export async function streamExecution(
   request: ExecuteRequest,
   write: (event: BridgeEvent) => void,
 ): Promise<void> {
-  const execution = session.execute(request);
+  const execution = session.execute({ ...request, isAnnounced: true });
   const { number } = execution.record;
   write({ type: 'started', session: session.id, execution: number });
   let pictures = 0;
