@@ -46,7 +46,8 @@ export function createExecution(
     }),
   });
   const watchers = new Set<(output: Output) => void>();
-  const ended = new AbortController();
+  // Made only for who asks: most executions need none.
+  let ended: AbortController | undefined;
   let resolveDone: (record: ExecutionRecord) => void = () => {};
   const done = new Promise<ExecutionRecord>((resolve) => {
     resolveDone = resolve;
@@ -98,7 +99,10 @@ export function createExecution(
     record,
     transcript,
     done,
-    signal: ended.signal,
+    get signal() {
+      ended ??= new AbortController();
+      return ended.signal;
+    },
     onOutput(listener) {
       watchers.add(listener);
       return () => watchers.delete(listener);
@@ -134,7 +138,7 @@ export function createExecution(
       } catch (error) {
         record.notes.push(`this execution could not be saved: ${messageOf(error)}`);
       }
-      ended.abort();
+      ended?.abort();
       resolveDone(record);
     },
   };
