@@ -36,6 +36,7 @@ def main(orders: socket.socket, ipython_dir: str, modules: list[str]) -> None:
     gc.collect()
     settle_memory()
     gc.freeze()
+    linux.yield_to_others()
     orders.send(b"\n")
     while True:
         fork(orders)

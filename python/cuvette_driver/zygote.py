@@ -19,6 +19,8 @@ from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, encode
 
 IDLE = 60.0
 QUIET = 0.03
+# Making a keeper takes a processor for about half of this.
+PACE = 0.04 / (os.cpu_count() or 1)
 POLL = 5.0
 
 
@@ -58,22 +60,34 @@ class Zygote:
         self.selector.register(forks, selectors.EVENT_READ, self.on_template)
         self.has_template = True
         self.is_complete = False
+        self.ordered_at = 0.0
 
     def serve(self) -> None:
         while self.has_template and os.path.exists(self.path) and time.monotonic() - self.idle_since < IDLE:
-            ready = self.selector.select(QUIET if self.lacks_spare() else POLL)
+            ready = self.selector.select(self.patience())
             for key, _ in ready:
                 if self.is_open(key.fileobj):
                     key.data(key.fileobj)
             self.hand_out()
-            # One at a time, and in a quiet moment unless somebody waits: sessions at work are not held up by new ones.
-            if self.lacks_spare() and (self.waiting or (self.is_complete and not ready)):
+            if self.lacks_spare() and self.may_order(is_quiet=not ready):
+                self.ordered_at = time.monotonic()
                 self.coming = self.order_keeper()
             if self.servers or self.keepers:
                 self.idle_since = time.monotonic()
 
     def lacks_spare(self) -> bool:
         return self.spare is None and self.coming is None
+
+    def patience(self) -> float:
+        if not self.lacks_spare():
+            return POLL
+        return max(0.0, self.ordered_at + PACE - time.monotonic()) if self.waiting else QUIET
+
+    def may_order(self, is_quiet: bool) -> bool:
+        """One at a time, at an even pace, and in a quiet moment unless somebody waits: sessions at work are not held up by new ones."""
+        if self.waiting:
+            return time.monotonic() >= self.ordered_at + PACE
+        return self.is_complete and is_quiet
 
     def is_open(self, source: Any) -> bool:
         """False for what an earlier handler of the same round has closed."""
