@@ -91,10 +91,10 @@ async function measureMcp() {
   say('measuring: warm calls over MCP');
   const client = await connect();
   const times = [];
-  for (let index = 0; index < 400; index++) {
+  for (let index = 0; index < 1000; index++) {
     const start = performance.now();
     await client.callTool({ name: 'execute', arguments: { code: 'x = 1' } });
-    if (index >= 200) times.push((performance.now() - start) / 1000);
+    if (index >= 500) times.push((performance.now() - start) / 1000);
   }
   await client.callTool({ name: 'stop_interpreter', arguments: { name: 'builtin' } });
   await client.close();
