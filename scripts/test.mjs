@@ -59,7 +59,7 @@ function driverTests({ name, path, isRich }) {
     const failed = steps.find(([command, args]) => spawnSync(command, args, { stdio: 'inherit' }).status !== 0);
     if (failed) return skip(`driver on ${name} with IPython, pandas, matplotlib`, 'they could not be installed');
   }
-  run(`driver on ${name} with IPython, pandas, matplotlib`, python, [...suite, '-p', 'test_rich.py']);
+  run(`driver on ${name} with IPython, pandas, matplotlib`, python, [...suite, '-p', 'test_[rs]*.py']);
 }
 
 /** The Python on PATH and every other version that pyenv has; the oldest and the newest also with IPython. */
