@@ -11,9 +11,9 @@ import threading
 import time
 
 DRIVER, RICH, USED = sys.argv[1:4]
-ROUNDS, MANY = int(sys.argv[4]), int(sys.argv[5])
+ROUNDS, MANY, WARM_UP = map(int, sys.argv[4:7])
 PRELOAD = ["numpy", "pandas", "matplotlib.pyplot"]
-BURST = 50
+BURST, BURSTS = 50, 3
 
 
 class Connection:
@@ -150,18 +150,16 @@ def burst(zygote):
         sessions.append(session)
 
     threads = [threading.Thread(target=begin) for _ in range(BURST)]
-    start = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    took = time.perf_counter() - start
     stop.set()
     quiet, busy = results.get()
     bystander.join()
     for session in sessions:
         session.close()
-    return {"quiet": quiet, "busy": busy, "took": took}
+    return {"quiet": quiet, "busy": busy}
 
 
 def many(zygote):
@@ -192,11 +190,12 @@ def main():
     rich = [timed(zygote, RICH) for _ in range(ROUNDS)]
     session = zygote.session()
     session.execute(USED)
-    warm(session, 20)
-    warm_times = warm(session, 200)
+    warm(session, WARM_UP)
+    warm_times = warm(session, 500)
     session.close()
     report = {"first": first, "rich": [a for a, _ in rich], "richDone": [b for _, b in rich], "warm": warm_times}
-    report["burst"] = burst(zygote)
+    bursts = [burst(zygote) for _ in range(BURSTS)]
+    report["burst"] = {key: [time for one in bursts for time in one[key]] for key in ("quiet", "busy")}
     report["many"] = many(zygote)
     zygote.close()
     print(json.dumps(report))

@@ -9,7 +9,7 @@ from jupyter_client import KernelManager
 FIRST = "1 + 1"
 RICH = sys.argv[1]
 USED = sys.argv[2]
-ROUNDS = int(sys.argv[3])
+ROUNDS, WARM_UP = int(sys.argv[3]), int(sys.argv[4])
 
 
 def execute(client, code):
@@ -59,10 +59,10 @@ def main():
     execute(client, USED)
     time.sleep(0.5)
     memory = pss(manager.provisioner.pid)
-    for _ in range(20):
+    for _ in range(WARM_UP):
         execute(client, "x = 1")
     warm = []
-    for _ in range(200):
+    for _ in range(500):
         begin = time.perf_counter()
         execute(client, "x = 1")
         warm.append(time.perf_counter() - begin)

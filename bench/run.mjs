@@ -15,19 +15,22 @@ const USED = 'import pandas as pd\ndf = pd.DataFrame({"a": [1, 2]})\ndf';
 const RICH =
   'import pandas as pd\nimport matplotlib.pyplot as plt\ndf = pd.DataFrame({"a": [1, 2, 3]})\nfig, ax = plt.subplots()\nax.plot(df["a"])\ndf.describe()';
 const SESSIONS = 500;
+/** Calls before the measured ones, the same for all: servers in JavaScript grow faster with use. */
+const WARM_UP = 1000;
 
 const env = { ...process.env, CUVETTE_HOME: home };
 delete env.CUVETTE_PYTHON;
 
 const python = await prepare();
 const work = mkdtempSync(join(tmpdir(), 'cvb-'));
-const jupyter = measure('ipykernel through jupyter_client', 'jupyter.py', [RICH, USED, '5']);
+const jupyter = measure('ipykernel through jupyter_client', 'jupyter.py', [RICH, USED, '5', String(WARM_UP)]);
 const cuvette = measure(`Cuvette's driver, up to ${SESSIONS} sessions`, 'driver.py', [
   driver,
   RICH,
   USED,
   '15',
   String(SESSIONS),
+  String(WARM_UP),
 ]);
 const mcp = await measureMcp();
 const programs = await measurePrograms();
@@ -91,10 +94,10 @@ async function measureMcp() {
   say('measuring: warm calls over MCP');
   const client = await connect();
   const times = [];
-  for (let index = 0; index < 1000; index++) {
+  for (let index = 0; index < WARM_UP + 500; index++) {
     const start = performance.now();
     await client.callTool({ name: 'execute', arguments: { code: 'x = 1' } });
-    if (index >= 500) times.push((performance.now() - start) / 1000);
+    if (index >= WARM_UP) times.push((performance.now() - start) / 1000);
   }
   await client.callTool({ name: 'stop_interpreter', arguments: { name: 'builtin' } });
   await client.close();

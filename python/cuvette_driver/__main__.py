@@ -10,6 +10,9 @@ sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 if sys.version_info < (3, 9):
     sys.exit("cuvette needs Python 3.9 or later; this is Python %d.%d (%s)" % (sys.version_info[0], sys.version_info[1], sys.executable))
 
+from cuvette_driver import fork_hooks  # noqa: E402
+
+fork_hooks.hold()
 from cuvette_driver import zygote  # noqa: E402
 
 del sys.path[0]

@@ -8,7 +8,6 @@ It outlives the server, and waits for the next one. It never runs user code.
 from __future__ import annotations
 
 import os
-import selectors
 import signal
 import socket
 import time
@@ -18,6 +17,7 @@ from cuvette_driver import linux, processes, worker
 from cuvette_driver.capture import Pipe
 from cuvette_driver.outbox import Outbox
 from cuvette_driver.running import Running
+from cuvette_driver.watch import Watch
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, decode, encode
 from cuvette_driver.worker_process import WorkerProcess
 
@@ -30,7 +30,6 @@ PAUSE_AFTER_IDLE_DEATH = 0.1  # A worker that cannot even begin is not to be sta
 
 def run(assignment: socket.socket) -> None:
     """Makes a worker ready, waits to be given a session, and serves it until it is told to stop or nobody needs it."""
-    linux.yield_to_others()
     os.setsid()
     # A worker inherits this, and unblocks it when it can answer: an interrupt that comes before is not lost.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -76,8 +75,7 @@ class Keeper:
         self.is_new = True
         self.oom_kills = processes.out_of_memory_kills()
 
-        self.watched: set[Any] = set()
-        self.selector = selectors.DefaultSelector()
+        self.watch = Watch()
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_read, False)
         os.set_blocking(wake_write, False)
@@ -87,7 +85,7 @@ class Keeper:
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN)
         self.wake_fds = (wake_read, wake_write)
-        self.selector.register(wake_read, selectors.EVENT_READ, self.on_signal)
+        self.watch.add(wake_read, self.on_signal)
 
     def take(self) -> bool:
         """Says that it is ready and waits for a session; False if the zygote ends before it has one for us."""
@@ -97,12 +95,18 @@ class Keeper:
         _, fds, _, _ = socket.recv_fds(self.assignment, 1, 1)
         if not fds:
             return False
-        with self.assignment.makefile("rb") as lines:
-            request, self.enter = decode(lines.readline()), lines.readline()
+        lines = Lines()
+        received: list[bytes] = []
+        while len(received) < 2:
+            data = self.assignment.recv(CHUNK)
+            if not data:
+                return False
+            received += lines.feed(data)
+        request, self.enter = decode(received[0]), received[1]
         self.path = request["socket"]
         self.linger = request["linger"]
         self.listener = socket.socket(fileno=fds[0])
-        self.selector.register(self.listener, selectors.EVENT_READ, self.on_connect)
+        self.watch.add(self.listener, self.on_connect)
         self.worker.send(self.enter)
         return True
 
@@ -111,41 +115,29 @@ class Keeper:
     def serve(self) -> None:
         while not self.stopping:
             self.watch_worker()
-            ready = self.selector.select(self.next_wait())
             # The worker's messages come before its pipes: it lets the pipes run dry before it sends one.
-            for key, _ in sorted(ready, key=lambda item: isinstance(item[0].fileobj, Pipe)):
-                if self.is_open(key.fileobj):
-                    key.data(key.fileobj)
+            self.watch.wait(self.next_wait(), self.worker.channel)
             self.on_time()
             self.send()
-
-    def is_open(self, source: Any) -> bool:
-        """False for what an earlier handler of the same round has closed."""
-        return source in self.watched or source is self.server or source in (self.listener, self.wake_fds[0])
 
     def watch_worker(self) -> None:
         """Backpressure: while the server has too much to acknowledge, the worker is not read, unless it is being stopped."""
         if self.outbox.is_full and not (self.running and self.running.why):
-            for source in list(self.watched):
-                self.unwatch(source)
+            self.unwatch_worker()
             return
         if self.worker.channel is not None:
-            self.watch(self.worker.channel, self.on_worker)
+            self.watch.add(self.worker.channel, self.on_worker)
         for pipe in self.worker.pipes:
             if pipe.ended or self.worker.is_talking:
-                self.unwatch(pipe)
+                self.watch.remove(pipe)
             else:
-                self.watch(pipe, self.on_output)
+                self.watch.add(pipe, self.on_output)
 
-    def watch(self, source: Any, handler: Any) -> None:
-        if source not in self.watched:
-            self.watched.add(source)
-            self.selector.register(source, selectors.EVENT_READ, handler)
-
-    def unwatch(self, source: Any) -> None:
-        if source in self.watched:
-            self.watched.remove(source)
-            self.selector.unregister(source)
+    def unwatch_worker(self) -> None:
+        if self.worker.channel is not None:
+            self.watch.remove(self.worker.channel)
+        for pipe in self.worker.pipes:
+            self.watch.remove(pipe)
 
     def next_wait(self) -> float | None:
         waits = [] if self.server else [POLL_WITHOUT_SERVER]
@@ -170,11 +162,12 @@ class Keeper:
     def on_connect(self, listener: socket.socket) -> None:
         connection, _ = listener.accept()
         connection.setblocking(False)
+        self.hear_out()
         self.drop_server()
         self.server = connection
         self.server_lines = Lines()
         self.owner = None
-        self.selector.register(connection, selectors.EVENT_READ, self.on_server)
+        self.watch.add(connection, self.on_server)
         self.outbox.start_over(self.greeting())
 
     def greeting(self) -> Message:
@@ -191,8 +184,8 @@ class Keeper:
         """Obeys what the server says; False if it said nothing."""
         try:
             data = connection.recv(CHUNK)
-            for message in self.server_lines.feed(data):
-                self.obey(message)
+            for line in self.server_lines.feed(data):
+                self.obey(decode(line), line)
         except BlockingIOError:
             return False
         except (OSError, *NONSENSE):
@@ -201,17 +194,17 @@ class Keeper:
             self.drop_server()
         return bool(data)
 
-    def obey(self, message: Message) -> None:
+    def obey(self, message: Message, line: bytes) -> None:
         op = message.get("op")
         if op == "ack":
             self.outbox.acknowledge(message["seq"])
         elif op == "execute":
-            self.execute(message)
+            self.execute(message, line)
         elif op == "interrupt":
             if self.running and message.get("id") in (None, self.running.id):
                 self.running.interrupt(message["reason"])
         elif op in ("variables", "answer"):
-            self.worker.tell(message)
+            self.worker.send(line)
         elif op == "reset":
             self.reset(message)
         elif op == "leave":
@@ -220,10 +213,15 @@ class Keeper:
         elif op == "stop":
             self.stopping = True
 
+    def hear_out(self) -> None:
+        """A server that is gone may have said something before: an acknowledgement, or that it leaves."""
+        while self.server is not None and self.on_server(self.server):
+            pass
+
     def drop_server(self) -> None:
         if self.server is None:
             return
-        self.selector.unregister(self.server)
+        self.watch.remove(self.server)
         self.server.close()
         self.server = None
         self.alone_since = time.monotonic()
@@ -234,20 +232,17 @@ class Keeper:
         try:
             self.outbox.send(self.server)
         except OSError:
-            # It is gone, but what it said last is still to be read: an acknowledgement, or that it leaves.
-            while self.on_server(self.server):
-                pass
+            self.hear_out()
             self.drop_server()
             return
-        interest = selectors.EVENT_READ | (selectors.EVENT_WRITE if self.outbox.has_unsent else 0)
-        self.selector.modify(self.server, interest, self.on_server)
+        self.watch.await_room(self.server, self.outbox.has_unsent)
 
     # -- executions -------------------------------------------------------------------------------
 
-    def execute(self, message: Message) -> None:
+    def execute(self, message: Message, line: bytes) -> None:
         self.running = Running(message, self.worker.pid)
         self.last_id = self.running.id
-        self.worker.tell(message)
+        self.worker.send(line)
 
     def finish(self, ending: Message) -> None:
         """The one place where an execution ends: what it started is ended, the pipes are emptied, the record goes out."""
@@ -259,7 +254,7 @@ class Keeper:
             self.emit(pipe, pipe.read_all())
         if self.is_new:
             self.is_new = False
-            linux.take_turns()
+            linux.go_first()
         outcome = self.running.outcome(ending)
         self.outbox.add({"ev": "done", "id": self.running.id, **outcome, "ended": [command or str(pid) for pid, command in ended]})
         self.running = None
@@ -280,7 +275,6 @@ class Keeper:
 
     def let_go(self) -> None:
         signal.set_wakeup_fd(-1)
-        self.selector.close()
         for fd in self.wake_fds:
             os.close(fd)
         for inherited in (self.assignment, self.listener, self.server):
@@ -295,7 +289,7 @@ class Keeper:
         except NONSENSE:
             messages = None
         if messages is None and self.worker.channel is channel:
-            self.unwatch(channel)
+            self.watch.remove(channel)
             self.worker.close_channel()
             self.kill_unless_dying()
 
@@ -368,8 +362,7 @@ class Keeper:
         self.oom_kills = oom_kills
         self.hear_last_words()
         self.finish({"death": death})
-        for source in list(self.watched):
-            self.unwatch(source)
+        self.unwatch_worker()
         self.worker.close()
         self.worker = self.start_worker()
         return death

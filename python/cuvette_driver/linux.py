@@ -9,7 +9,6 @@ import struct
 import sys
 
 PR_SET_PDEATHSIG = 1
-PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 
 LINE_BUFFERED = 1
@@ -28,7 +27,12 @@ def die_with_parent() -> None:
 
 
 def name_process(name: str) -> None:
-    _prctl(PR_SET_NAME, ctypes.c_char_p(name.encode()[:15]))
+    try:
+        comm = os.open("/proc/self/comm", os.O_WRONLY)
+    except OSError:
+        return
+    os.write(comm, name.encode()[:15])
+    os.close(comm)
 
 
 def buffer_c_output_by_line() -> None:
@@ -42,6 +46,13 @@ def flush_c_output() -> None:
         _libc.fflush(_stdout)
 
 
+def allocate(size: int, count: int) -> None:
+    """Takes pieces of C's memory, for good."""
+    if _libc is not None:
+        for _ in range(count):
+            _libc.malloc(size)
+
+
 def _prctl(option: int, value: object) -> None:
     if _libc is not None:
         _libc.prctl(option, value, 0, 0, 0)
@@ -49,17 +60,28 @@ def _prctl(option: int, value: object) -> None:
 
 def yield_to_others() -> None:
     """Asks for the processor in long turns: whoever wakes up for a short one goes first. For a process that is still starting."""
-    _set_turn(100_000_000)
+    _sched_setattr(_LONG_TURNS)
 
 
 def take_turns() -> None:
     """The ordinary share again."""
-    _set_turn(0)
+    _sched_setattr(_ORDINARY_TURNS)
 
 
-def _set_turn(nanoseconds: int) -> None:
-    number = {"x86_64": 314, "aarch64": 274}.get(os.uname().machine)
-    if _libc is None or number is None:
-        return
-    attributes = struct.pack("=IIQiIQQQ", 48, 0, 0, 0, 0, nanoseconds, 0, 0)
-    _libc.syscall(number, 0, attributes, 0)
+def go_first() -> None:
+    """Asks for the processor in short turns, and to get them soon. For a process that only passes on what others wait for."""
+    _sched_setattr(_SHORT_TURNS)
+
+
+def _turns(nanoseconds: int) -> bytes:
+    return struct.pack("=IIQiIQQQ", 48, 0, 0, 0, 0, nanoseconds, 0, 0)
+
+
+# Made ahead: each further function that a forked process has to call for this would be memory to copy.
+_LONG_TURNS, _ORDINARY_TURNS, _SHORT_TURNS = _turns(100_000_000), _turns(0), _turns(100_000)
+_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}.get(os.uname().machine)
+
+
+def _sched_setattr(attributes: bytes) -> None:
+    if _libc is not None and _SCHED_SETATTR is not None:
+        _libc.syscall(_SCHED_SETATTR, 0, attributes, 0)

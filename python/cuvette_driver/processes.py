@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+SHORT = 1024  # The kernel gives a file of its own in pieces of about a page; a shorter piece is the last.
 HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
 
 
@@ -18,11 +19,17 @@ def children(pid: int) -> list[int]:
         return _family().get(pid, [])
     found: list[int] = []
     try:
-        for thread in os.listdir("/proc/%d/task" % pid):
+        for thread in _threads(pid):
             found.extend(map(int, _read("/proc/%d/task/%s/children" % (pid, thread)).split()))
     except OSError:
         pass
     return found
+
+
+def _threads(pid: int) -> list[Any]:
+    """A process has one folder for each thread, and the folder above counts them: mostly there is one, of the same number."""
+    folder = "/proc/%d/task" % pid
+    return [pid] if os.stat(folder).st_nlink == 3 else os.listdir(folder)
 
 
 def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
@@ -132,10 +139,11 @@ def _read(path: str) -> bytes:
     """A file of the kernel's, whole. Without Python's layers of files, which a keeper would otherwise never load."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        parts = []
-        while part := os.read(fd, 1 << 16):
-            parts.append(part)
-        return b"".join(parts)
+        data = part = os.read(fd, 1 << 16)
+        while len(part) >= SHORT:
+            part = os.read(fd, 1 << 16)
+            data += part
+        return data
     finally:
         os.close(fd)
 

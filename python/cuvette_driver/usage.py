@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 
@@ -12,30 +13,22 @@ UNIT = 1 if sys.platform == "darwin" else 1024
 
 def begin() -> tuple[float, int]:
     try:
-        # Sets the kernel's high-water mark of this process back to what it uses now.
-        with open("/proc/self/clear_refs", "wb", buffering=0) as file:
-            file.write(b"5")
+        # Sets the kernel's high-water mark of this process, which getrusage tells, back to what it uses now.
+        marks = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
+        os.write(marks, b"5")
+        os.close(marks)
     except OSError:
         pass
-    return _cpu(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return _cpu(own, children), children.ru_maxrss
 
 
 def since(before: tuple[float, int]) -> Message:
     cpu, children_peak = before
-    largest_child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return {"cpu": max(0.0, _cpu() - cpu), "peak": max(_own_peak(), largest_child * UNIT if largest_child > children_peak else 0)}
-
-
-def _cpu() -> float:
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    peak = max(own.ru_maxrss, children.ru_maxrss if children.ru_maxrss > children_peak else 0)
+    return {"cpu": max(0.0, _cpu(own, children) - cpu), "peak": peak * UNIT}
+
+
+def _cpu(own: resource.struct_rusage, children: resource.struct_rusage) -> float:
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-
-
-def _own_peak() -> int:
-    try:
-        with open("/proc/self/status", "rb", buffering=0) as file:
-            text = file.read(8192)
-        start = text.index(b"VmHWM:")
-        return int(text[start + 6 : text.index(b"kB", start)]) * 1024
-    except (OSError, ValueError):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT

@@ -22,19 +22,21 @@ def encode(message: Message) -> bytes:
 
 
 class Lines:
-    """Collects received bytes and gives back whole messages."""
+    """Collects received bytes and gives back whole lines."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
 
-    def feed(self, data: bytes) -> Iterator[Message]:
+    def feed(self, data: bytes) -> list[bytes]:
         if b"\n" not in data:
             self._parts += [data] if data else []
-            return
+            return []
         *lines, rest = (b"".join(self._parts) + data).split(b"\n")
         self._parts = [rest] if rest else []
-        for line in lines:
-            yield decode(line)
+        return lines
+
+    def messages(self, data: bytes) -> Iterator[Message]:
+        return map(decode, self.feed(data))
 
     @property
     def is_in_message(self) -> bool:
@@ -69,5 +71,5 @@ class Channel:
             data = self.sock.recv(CHUNK)
             if not data:
                 return None
-            self._ready.extend(self._lines.feed(data))
+            self._ready.extend(self._lines.messages(data))
         return self._ready.pop(0)

@@ -16,7 +16,7 @@ import time
 import types
 from typing import Any, Callable
 
-from cuvette_driver import figures, imports, linux, plain_shell, usage, variables
+from cuvette_driver import figures, fork_hooks, imports, linux, plain_shell, usage, variables
 from cuvette_driver.display import Publisher, message_of
 from cuvette_driver.streams import Streams, move_up, settle, settle_before_children
 from cuvette_driver.wire import Channel, Message
@@ -38,6 +38,8 @@ def prepare(with_ipython: bool, ipython_dir: str) -> None:
     else:
         shell = plain_shell.PlainShell()
     imports.watch_matplotlib()
+    settle_before_children()
+    builtins.input = no_input
 
 
 def description() -> Message:
@@ -83,12 +85,11 @@ class Worker:
         self.news: str | None = None
         self.questions: list[Message] = []
         self.repair()
+        fork_hooks.release()
         become_somebody_else()
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN if number == signal.SIGPIPE else signal.SIG_DFL)
         os.register_at_fork(after_in_child=self.on_fork)
-        builtins.input = no_input
-        settle_before_children()
         shell.attach(self.publisher)
         imports.install_missing(shell.is_user_code, self.ask_for_package)
         shell.warm()

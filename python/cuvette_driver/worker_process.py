@@ -10,7 +10,7 @@ from typing import Callable
 
 from cuvette_driver import worker
 from cuvette_driver.capture import Pipe
-from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, encode
+from cuvette_driver.wire import CHUNK, Lines, Malformed, Message
 
 
 class WorkerProcess:
@@ -37,14 +37,11 @@ class WorkerProcess:
         self._lines = Lines()
         self.has_unread = False
 
-    def tell(self, message: Message) -> None:
-        self.send(encode(message))
-
     def send(self, line: bytes) -> None:
-        """Passes on a message that is encoded already."""
+        """Passes on a message, as it came."""
         if self.channel is not None:
             try:
-                self.channel.sendall(line)
+                self.channel.sendall(line + b"\n")
             except OSError:
                 pass  # It is dying, and will be reaped.
 
@@ -53,7 +50,7 @@ class WorkerProcess:
         self.has_unread = False
         try:
             data = b"" if self.channel is None else self.channel.recv(CHUNK, socket.MSG_DONTWAIT)
-            messages = list(self._lines.feed(data))
+            messages = list(self._lines.messages(data))
         except BlockingIOError:
             return []
         except (OSError, Malformed):

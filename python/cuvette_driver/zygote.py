@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import collections
 import os
-import selectors
 import shutil
 import socket
 import time
-from typing import Any
 
 from cuvette_driver import keeper, linux, template
+from cuvette_driver.watch import Watch
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, encode
 
 IDLE = 60.0
@@ -55,21 +54,18 @@ class Zygote:
         self.spare: tuple[socket.socket, int] | None = None
         self.keepers: set[socket.socket] = set()
         self.idle_since = time.monotonic()
-        self.selector = selectors.DefaultSelector()
-        self.selector.register(listener, selectors.EVENT_READ, self.on_connect)
-        self.selector.register(forks, selectors.EVENT_READ, self.on_template)
+        self.watch = Watch()
+        self.watch.add(listener, self.on_connect)
+        self.watch.add(forks, self.on_template)
         self.has_template = True
         self.is_complete = False
         self.ordered_at = 0.0
 
     def serve(self) -> None:
         while self.has_template and os.path.exists(self.path) and time.monotonic() - self.idle_since < IDLE:
-            ready = self.selector.select(self.patience())
-            for key, _ in ready:
-                if self.is_open(key.fileobj):
-                    key.data(key.fileobj)
+            was_asked = self.watch.wait(self.patience())
             self.hand_out()
-            if self.lacks_spare() and self.may_order(is_quiet=not ready):
+            if self.lacks_spare() and self.may_order(is_quiet=not was_asked):
                 self.ordered_at = time.monotonic()
                 self.coming = self.order_keeper()
             if self.servers or self.keepers:
@@ -89,21 +85,17 @@ class Zygote:
             return time.monotonic() >= self.ordered_at + PACE
         return self.is_complete and is_quiet
 
-    def is_open(self, source: Any) -> bool:
-        """False for what an earlier handler of the same round has closed."""
-        return source.fileno() != -1
-
     # -- servers ----------------------------------------------------------------------------------
 
     def on_connect(self, listener: socket.socket) -> None:
         server, _ = listener.accept()
         self.servers[server] = Lines()
-        self.selector.register(server, selectors.EVENT_READ, self.on_server)
+        self.watch.add(server, self.on_server)
 
     def on_server(self, server: socket.socket) -> None:
         try:
             data = server.recv(CHUNK)
-            self.waiting.extend((server, message) for message in self.servers[server].feed(data))
+            self.waiting.extend((server, message) for message in self.servers[server].messages(data))
         except (OSError, Malformed):
             data = b""
         if not data:
@@ -123,7 +115,7 @@ class Zygote:
         ours, theirs = socket.socketpair()
         socket.send_fds(self.forks, [b"\n"], [theirs.fileno()])
         theirs.close()
-        self.selector.register(ours, selectors.EVENT_READ, self.on_keeper)
+        self.watch.add(ours, self.on_keeper)
         return ours
 
     def on_keeper(self, assignment: socket.socket) -> None:
@@ -160,7 +152,7 @@ class Zygote:
         self.has_template = self.is_complete = bool(forks.recv(1))
 
     def close(self, source: socket.socket) -> None:
-        self.selector.unregister(source)
+        self.watch.remove(source)
         source.close()
 
 

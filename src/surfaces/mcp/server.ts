@@ -1,7 +1,13 @@
 /** MCP: lists the registry's tools and turns their answers into the protocol's. Serves both eras; decides nothing. */
 
-import { type CallToolResult, McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import {
+  type CallToolResult,
+  McpServer,
+  type ServerContext,
+  type StandardSchemaWithJSON,
+} from '@modelcontextprotocol/server';
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv';
+import type * as z from 'zod';
 import type { Logger } from '../../log.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
@@ -34,7 +40,7 @@ export function createMcpServer({ sessions, log, shellCommand }: McpOptions): Mc
     const { name, title, description, input, output, annotations } = tool;
     server.registerTool(
       name,
-      { title, description, inputSchema: input, outputSchema: output, annotations },
+      { title, description, inputSchema: described(input), outputSchema: described(output), annotations },
       async (args, ctx) => {
         const answer = await callTool(
           tool,
@@ -48,6 +54,12 @@ export function createMcpServer({ sessions, log, shellCommand }: McpOptions): Mc
   }
   registerResources(server, sessions);
   return server;
+}
+
+/** A schema that is shown to clients, and not checked by the SDK: `callTool` checks the input, once, for every surface. */
+function described(schema: z.ZodObject): StandardSchemaWithJSON {
+  const { jsonSchema } = schema['~standard'];
+  return { '~standard': { version: 1, vendor: 'cuvette', validate: (value) => ({ value }), jsonSchema } };
 }
 
 function toResult({ text, structured, images = [], links = [], isError = false }: ToolAnswer): CallToolResult {

@@ -1,0 +1,26 @@
+"""How the template's memory is left before it forks, so that children copy little of it."""
+
+from __future__ import annotations
+
+from cuvette_driver import linux
+
+# Bytes to take up for each size of object; more takes up no more gaps.
+GAPS = 150 << 10
+
+_gaps: list[list[object]] = []
+
+
+def fill_gaps() -> None:
+    """Leaves no free memory among the objects that children share: what a child makes then stands on pages of its own.
+
+    Otherwise each small thing that it makes or frees would be the first write to another shared page, and copy it.
+    """
+    # Asked for a large piece, C's allocator first puts all its free memory in order; what is in order, no child has to touch.
+    bytearray(100_000)
+    for size in range(24, 513, 16):
+        linux.allocate(size, GAPS // size)
+    # Python's own allocator keeps places for each size up to 512 bytes, and leaves larger ones to C's; these take them.
+    _gaps.append([object() for _ in range(GAPS // 16)])
+    _gaps.append([float(number) for number in range(GAPS // 32)])
+    sizes = [*range(48, 513, 16), *range(528, 4096, 64)]
+    _gaps.extend([bytes(size - 33) for _ in range(GAPS // size)] for size in sizes)

@@ -1,0 +1,81 @@
+"""What the template does so that its children copy little: hooks held back, code moved together."""
+
+import os
+import sys
+import types
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from cuvette_driver import fork_hooks, rehearsal  # noqa: E402
+
+
+def in_child(act):
+    """What `act` returns in a forked child."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(writer, repr(act()).encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as answer:
+        text = answer.read().decode()
+    os.waitpid(pid, 0)
+    return text
+
+
+class Hooks(unittest.TestCase):
+    def test_hooks_wait_for_the_worker(self):
+        called = []
+
+        def registered_while_held():
+            fork_hooks.hold()
+            os.register_at_fork(after_in_child=lambda: called.append("child"))
+            before = in_child(lambda: list(called))
+            fork_hooks.release()
+            after = list(called)
+            return before, after, in_child(lambda: list(called))
+
+        # In a child of its own: hooks cannot be taken back.
+        before, after, later = eval(in_child(registered_while_held))
+        self.assertEqual(before, "[]")
+        self.assertEqual(after, ["child"])
+        self.assertEqual(later, "['child', 'child']")
+
+
+def make(filename):
+    """A function whose code is equal to that of any other made here, but for its file."""
+    module = types.ModuleType("made")
+    exec(compile("def f():\n    return f.__code__.co_filename", filename, "exec"), vars(module))
+    return module.f
+
+
+class MovingTogether(unittest.TestCase):
+    def test_functions_keep_their_own_file(self):
+        one, other = make("one.py"), make("other.py")
+        before = one.__code__, other.__code__
+        ran = {}
+        rehearsal._record(one, ran)
+        rehearsal._record(other, ran)
+        rehearsal._move_together(ran)
+        self.assertEqual((one(), other()), ("one.py", "other.py"))
+        self.assertIsNot(one.__code__, before[0])
+        self.assertIsNot(other.__code__, before[1])
+
+    def test_functions_of_one_code_go_on_sharing_it(self):
+        def outer(value):
+            def inner():
+                return value
+
+            return inner
+
+        first, second = outer(1), outer(2)
+        ran = {}
+        rehearsal._record(first, ran)
+        rehearsal._move_together(ran)
+        self.assertIs(first.__code__, second.__code__)
+        self.assertEqual((first(), second()), (1, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()
