@@ -1,48 +1,31 @@
-"""The keeper of one session's interpreter: a process beside the worker that user code runs in.
+"""A keeper: a process beside the one that user code runs in, its worker.
 
 It owns the socket that the server talks to, drains the worker's output pipes whatever the worker does,
-enforces the time limit, learns how the worker died and starts another, and ends what user code left running.
-It outlives the server, and waits for the next one. It never runs user code.
+enforces the time limit, learns how the worker died, and ends what user code left running.
+It outlives the server, and waits for the next one. It never runs user code. What the worker is, and what
+follows its death, is for the two kinds of keepers: of an interpreter, and of programs.
 """
 
 from __future__ import annotations
 
+import abc
 import os
 import signal
 import socket
 import time
 from typing import Any
 
-from cuvette_driver import linux, processes, worker
+from cuvette_driver import linux, processes
 from cuvette_driver.capture import Pipe
 from cuvette_driver.outbox import Outbox
 from cuvette_driver.running import Running
 from cuvette_driver.watch import Watch
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, decode, encode
-from cuvette_driver.worker_process import WorkerProcess
 
 POLL_WITHOUT_SERVER, A_DAY = 2.0, 86_400.0
 DYING = 0.1  # A dying process closes its channel a moment before it can be reaped.
 # What a broken peer may make of a message that is valid JSON.
 NONSENSE = (Malformed, LookupError, TypeError, ValueError, AttributeError)
-PAUSE_AFTER_IDLE_DEATH = 0.1  # A worker that cannot even begin is not to be started without end at full speed.
-
-
-def run(assignment: socket.socket) -> None:
-    """Makes a worker ready, waits to be given a session, and serves it until it is told to stop or nobody needs it."""
-    os.setsid()
-    # A worker inherits this, and unblocks it when it can answer: an interrupt that comes before is not lost.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    # Forked before anything else is done: memory that the keeper writes to from here on, the worker goes on sharing.
-    first = WorkerProcess(assignment.close)
-    linux.adopt_orphans()
-    linux.name_process("cuvette-keeper")
-    keeper = Keeper(assignment, first)
-    try:
-        if keeper.take():
-            keeper.serve()
-    finally:
-        keeper.close()
 
 
 def assign(assignment: socket.socket, listener: socket.socket, request: Message) -> None:
@@ -51,12 +34,12 @@ def assign(assignment: socket.socket, listener: socket.socket, request: Message)
     What only the worker needs is passed on unread, already encoded.
     """
     socket.send_fds(assignment, [b"\n"], [listener.fileno()])
-    assignment.sendall(encode({"socket": request["socket"], "linger": request["linger"]}))
+    assignment.sendall(encode({"socket": request["socket"], "linger": request["linger"], "owner": request.get("owner")}))
     assignment.sendall(encode({**request, "op": "enter"}))
 
 
-class Keeper:
-    def __init__(self, assignment: socket.socket, first: WorkerProcess) -> None:
+class Keeper(abc.ABC):
+    def __init__(self, assignment: socket.socket, first: Any) -> None:
         self.assignment = assignment
         self.worker = first
         self.path = ""
@@ -70,6 +53,7 @@ class Keeper:
         self.last_id: str | None = None
         self.alone_since = time.monotonic()
         self.owner: tuple[int, str] | None = None
+        self.owner_for_life: tuple[int, str] | None = None
         self.generation = 1
         self.stopping = False
         self.is_new = True
@@ -89,8 +73,7 @@ class Keeper:
 
     def take(self) -> bool:
         """Says that it is ready and waits for a session; False if the zygote ends before it has one for us."""
-        self.worker.wait_until_ready()
-        processes.kill_below(os.getpid(), self.worker.pid)  # Nothing is there yet; it is used once before it is timed.
+        self.begin()
         self.assignment.sendall(b"%d" % os.getpid())
         _, fds, _, _ = socket.recv_fds(self.assignment, 1, 1)
         if not fds:
@@ -105,6 +88,7 @@ class Keeper:
         request, self.enter = decode(received[0]), received[1]
         self.path = request["socket"]
         self.linger = request["linger"]
+        self.owner_for_life = tuple(request["owner"]) if request["owner"] else None
         self.listener = socket.socket(fileno=fds[0])
         self.watch.add(self.listener, self.on_connect)
         self.worker.send(self.enter)
@@ -153,7 +137,8 @@ class Keeper:
 
     def nobody_comes(self) -> bool:
         alone = time.monotonic() - self.alone_since
-        if self.owner and not processes.is_same(*self.owner):
+        owner = self.owner or self.owner_for_life
+        if owner and not processes.is_same(*owner):
             return alone > POLL_WITHOUT_SERVER
         return alone > (A_DAY if self.running else self.linger) or not os.path.exists(self.path)
 
@@ -177,7 +162,7 @@ class Keeper:
             "worker": self.worker.pid,
             "generation": self.generation,
             "running": self.running.id if self.running else None,
-            **worker.description(),
+            **self.describe(),
         }
 
     def on_server(self, connection: socket.socket) -> bool:
@@ -239,11 +224,6 @@ class Keeper:
 
     # -- executions -------------------------------------------------------------------------------
 
-    def execute(self, message: Message, line: bytes) -> None:
-        self.running = Running(message, self.worker.pid)
-        self.last_id = self.running.id
-        self.worker.send(line)
-
     def finish(self, ending: Message) -> None:
         """The one place where an execution ends: what it started is ended, the pipes are emptied, the record goes out."""
         if self.running is None:
@@ -259,49 +239,29 @@ class Keeper:
         self.outbox.add({"ev": "done", "id": self.running.id, **outcome, "ended": [command or str(pid) for pid, command in ended]})
         self.running = None
 
-    def reset(self, message: Message) -> None:
-        processes.kill_below(os.getpid(), 0)
-        _, status, usage = os.wait4(self.worker.pid, 0)
-        self.bury(status, usage)
-        self.outbox.add({"ev": "reset", "id": message["id"], "worker": self.worker.pid, "generation": self.generation})
-
     # -- the worker -------------------------------------------------------------------------------
 
-    def start_worker(self) -> WorkerProcess:
-        self.generation += 1
-        started = WorkerProcess(self.let_go)
-        started.send(self.enter)
-        return started
+    @abc.abstractmethod
+    def begin(self) -> None:
+        """Gets ready before there is a session."""
 
-    def let_go(self) -> None:
-        signal.set_wakeup_fd(-1)
-        for fd in self.wake_fds:
-            os.close(fd)
-        for inherited in (self.assignment, self.listener, self.server):
-            if inherited is not None:
-                inherited.close()
+    @abc.abstractmethod
+    def describe(self) -> Message:
+        """What the server is told of it in the greeting."""
 
+    @abc.abstractmethod
+    def execute(self, message: Message, line: bytes) -> None:
+        """Starts what is asked for; `line` is the message as it came."""
+
+    @abc.abstractmethod
+    def reset(self, message: Message) -> None: ...
+
+    @abc.abstractmethod
     def on_worker(self, channel: socket.socket) -> None:
-        messages = self.worker.listen()
-        try:
-            for message in messages or ():
-                self.hear(message)
-        except NONSENSE:
-            messages = None
-        if messages is None and self.worker.channel is channel:
-            self.watch.remove(channel)
-            self.worker.close_channel()
-            self.kill_unless_dying()
+        """The worker has said something."""
 
-    def hear(self, message: Message) -> None:
-        kind = message["ev"]
-        if kind == "done":
-            self.finish(message)
-        elif kind == "variables":
-            self.outbox.add(message)
-        elif kind in ("display", "result", "error", "install") and self.last_id is not None:
-            if not self.running or self.running.admits(message):
-                self.outbox.add({**message, "id": self.last_id})
+    @abc.abstractmethod
+    def on_death(self, status: int, usage: Any) -> None: ...
 
     def on_output(self, pipe: Pipe) -> None:
         if not self.worker.is_talking:
@@ -336,46 +296,10 @@ class Keeper:
             elif pid == self.worker.pid and not self.stopping:
                 self.on_death(status, usage)
 
-    def kill_unless_dying(self) -> None:
-        """The channel has ended: either the worker is dead in a moment, or user code broke it."""
-        deadline = time.monotonic() + DYING
-        while processes.is_alive(self.worker.pid):
-            if time.monotonic() > deadline:
-                if self.running:
-                    self.running.cause = "channel"
-                os.kill(self.worker.pid, signal.SIGKILL)
-                return
-            time.sleep(0.001)
-        self.reap()
-
-    def on_death(self, status: int, usage: Any) -> None:
-        idle = self.running is None
-        if idle:
-            time.sleep(PAUSE_AFTER_IDLE_DEATH)
-        death = self.bury(status, usage)
-        self.outbox.add({"ev": "restarted", "worker": self.worker.pid, "generation": self.generation, "idle": idle, "death": death})
-
-    def bury(self, status: int, usage: Any) -> Message:
-        """The worker has been reaped: its execution ends with it, and another takes its place."""
-        oom_kills = processes.out_of_memory_kills()
-        death = {**processes.describe_death(status, usage), "oom": oom_kills > self.oom_kills}
-        self.oom_kills = oom_kills
-        self.hear_last_words()
-        self.finish({"death": death})
-        self.unwatch_worker()
-        self.worker.close()
-        self.worker = self.start_worker()
-        return death
-
-    def hear_last_words(self) -> None:
-        """Displays that the worker sent just before it died; its `done`, if any, no longer counts."""
-        try:
-            while (messages := self.worker.listen()) or self.worker.has_unread:
-                for message in messages or ():
-                    if message["ev"] != "done":
-                        self.hear(message)
-        except NONSENSE:
-            pass
+    def is_short_of_memory(self) -> bool:
+        """True if the kernel has killed some process for lack of memory since this was last asked."""
+        before, self.oom_kills = self.oom_kills, processes.out_of_memory_kills()
+        return self.oom_kills > before
 
     # -- the end ----------------------------------------------------------------------------------
 

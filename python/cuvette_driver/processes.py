@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 SHORT = 1024  # The kernel gives a file of its own in pieces of about a page; a shorter piece is the last.
 HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
 
@@ -102,13 +103,23 @@ def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> l
     return list(ended.items())
 
 
+def peak_memory(pid: int) -> int:
+    """The most memory that a live process has used, in bytes; 0 if the kernel does not say."""
+    try:
+        text = _read("/proc/%d/status" % pid)
+        start = text.index(b"VmHWM:")
+        return int(text[start + 6 : text.index(b"kB", start)]) * 1024
+    except (OSError, ValueError):
+        return 0
+
+
 def describe_death(status: int, usage: Any) -> dict[str, Any]:
     """How a process ended, and what it used, from what `wait4` says."""
     return {
         "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
-        "signal": _name_of_signal(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None,
+        "signal": name_of_signal(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None,
         "cpu": usage.ru_utime + usage.ru_stime,
-        "peak": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        "peak": usage.ru_maxrss * RSS_UNIT,
     }
 
 
@@ -148,7 +159,7 @@ def _read(path: str) -> bytes:
         os.close(fd)
 
 
-def _name_of_signal(number: int) -> str:
+def name_of_signal(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:  # Most real-time signals have none.

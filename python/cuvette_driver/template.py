@@ -12,8 +12,14 @@ import os
 import select
 import signal
 import socket
+from typing import Callable
 
-from cuvette_driver import keeper, linux, memory, rehearsal, worker
+from cuvette_driver import linux, memory
+
+# In place of modules: a zygote whose keepers run programs of other languages.
+FOR_PROGRAMS = "--programs"
+
+Run = Callable[[socket.socket], None]
 
 
 def main(orders: socket.socket, ipython_dir: str, modules: list[str]) -> None:
@@ -22,37 +28,50 @@ def main(orders: socket.socket, ipython_dir: str, modules: list[str]) -> None:
     linux.buffer_c_output_by_line()
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_IGN)  # An ignored SIGCHLD leaves no zombies.
-    worker.prepare(importlib.util.find_spec("IPython") is not None, ipython_dir)
-    for step in rehearsal.steps(modules):
-        while select.select([orders], [], [], 0)[0]:
-            fork(orders)
-        step()
-    os.environ.clear()  # Each session has its own; what there is to throw away, none of them has to touch.
-    gc.collect()
-    memory.fill_gaps()
+    if modules == [FOR_PROGRAMS]:
+        from cuvette_driver import program_keeper
+
+        run = program_keeper.run
+    else:
+        run = load(orders, ipython_dir, modules)
     gc.freeze()
     linux.yield_to_others()
     orders.send(b"\n")
     while True:
-        fork(orders)
+        fork(orders, run)
 
 
-def fork(orders: socket.socket) -> None:
+def load(orders: socket.socket, ipython_dir: str, modules: list[str]) -> Run:
+    """Imports and rehearses what Python sessions need; forks meanwhile for whoever cannot wait."""
+    from cuvette_driver import interpreter_keeper, rehearsal, worker
+
+    worker.prepare(importlib.util.find_spec("IPython") is not None, ipython_dir)
+    for step in rehearsal.steps(modules):
+        while select.select([orders], [], [], 0)[0]:
+            fork(orders, interpreter_keeper.run)
+        step()
+    os.environ.clear()  # Each session has its own; what there is to throw away, none of them has to touch.
+    gc.collect()
+    memory.fill_gaps()
+    return interpreter_keeper.run
+
+
+def fork(orders: socket.socket, run: Run) -> None:
     """Waits for one order, and forks one keeper; ends with the front."""
     _, fds, _, _ = socket.recv_fds(orders, 1, 1)
     if not fds:
         os._exit(0)
     if os.fork() == 0:
         orders.close()
-        become_keeper(socket.socket(fileno=fds[0]))
+        become_keeper(socket.socket(fileno=fds[0]), run)
     os.close(fds[0])
 
 
-def become_keeper(assignment: socket.socket) -> None:
+def become_keeper(assignment: socket.socket, run: Run) -> None:
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         gc.enable()
-        keeper.run(assignment)
+        run(assignment)
     except BaseException:
         import traceback
 

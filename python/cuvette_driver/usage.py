@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import resource
-import sys
 
+from cuvette_driver.processes import RSS_UNIT
 from cuvette_driver.wire import Message
-
-UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def begin() -> tuple[float, int]:
@@ -27,7 +25,7 @@ def since(before: tuple[float, int]) -> Message:
     cpu, children_peak = before
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     peak = max(own.ru_maxrss, children.ru_maxrss if children.ru_maxrss > children_peak else 0)
-    return {"cpu": max(0.0, _cpu(own, children) - cpu), "peak": peak * UNIT}
+    return {"cpu": max(0.0, _cpu(own, children) - cpu), "peak": peak * RSS_UNIT}
 
 
 def _cpu(own: resource.struct_rusage, children: resource.struct_rusage) -> float:

@@ -16,7 +16,7 @@ import time
 import types
 from typing import Any, Callable
 
-from cuvette_driver import figures, fork_hooks, imports, linux, plain_shell, usage, variables
+from cuvette_driver import figures, fork_hooks, imports, linux, place, plain_shell, usage, variables
 from cuvette_driver.display import Publisher, message_of
 from cuvette_driver.streams import Streams, move_up, settle, settle_before_children
 from cuvette_driver.wire import Channel, Message
@@ -133,6 +133,8 @@ class Worker:
             print(news, file=sys.stderr)
         if startup is not None and (ending := shell.run(startup, 0)):
             return ending
+        if "args" in message:
+            sys.argv[1:] = message["args"]
         return shell.run(message["code"], message["cell"])
 
     def guarded(self, run: Callable[[], Message | None]) -> Message | None:
@@ -211,7 +213,10 @@ def enter(request: Message) -> str | None:
     sys.path[:0] = [""]
     sys.argv = [""]
     try:
-        os.chdir(request["cwd"])
+        if request.get("place"):
+            place.enter(request["cwd"])
+        else:
+            os.chdir(request["cwd"])
     except OSError as error:
         return "The session's folder cannot be entered (%s), so code runs in %s." % (error, os.getcwd())
     return None

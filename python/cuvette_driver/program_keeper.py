@@ -1,0 +1,115 @@
+"""A keeper of programs: runs one plan after the other, each a few programs in a row, and knows no interpreter.
+
+What a keeper does for code in an interpreter, it does for a program: output, limits, the ladder, the end of everything it started.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from cuvette_driver import linux, processes
+from cuvette_driver.capture import Pipe
+from cuvette_driver.keeper import Keeper
+from cuvette_driver.program_process import NoProgram, ProgramProcess
+from cuvette_driver.running import Running
+from cuvette_driver.wire import Message
+
+SAMPLE_EVERY = 0.2
+FLOOR_MARGIN = 1 << 20
+
+
+def run(assignment: socket.socket) -> None:
+    os.setsid()
+    linux.adopt_orphans()
+    linux.name_process("cuvette-keeper")
+    linux.go_first()
+    keeper = ProgramKeeper(assignment, NoProgram())
+    try:
+        if keeper.take():
+            keeper.serve()
+    finally:
+        keeper.close()
+
+
+class ProgramKeeper(Keeper):
+    program: Message = {}
+    steps: list[Message] = []
+    steps_done = 0
+    used: Message = {}
+    seen = 0
+    next_sample = 0.0
+
+    def begin(self) -> None:
+        """There is nothing to start before the first program."""
+
+    def describe(self) -> Message:
+        return {"python": "%d.%d.%d" % sys.version_info[:3], "executable": sys.executable, "ipython": None}
+
+    def execute(self, message: Message, _: bytes) -> None:
+        self.program = message["program"]
+        self.steps = list(self.program["steps"])
+        self.steps_done = 0
+        self.used = {"cpu": 0.0, "peak": 0}
+        self.running = Running(message, 0)
+        self.last_id = self.running.id
+        self.next_step()
+
+    def next_step(self) -> None:
+        self.worker = ProgramProcess(self.steps.pop(0), self.program)
+        self.seen, self.next_sample = 0, 0.0
+        if self.running:
+            self.running.worker = -self.worker.pid  # The whole group, as Ctrl-C in a terminal does it.
+
+    def reset(self, message: Message) -> None:
+        if self.running:
+            self.running.interrupt("cancelled")
+        self.outbox.add({"ev": "reset", "id": message["id"], "worker": 0, "generation": self.generation})
+
+    def on_worker(self, channel: socket.socket) -> None:
+        """It has no channel."""
+
+    def on_output(self, pipe: Pipe) -> None:
+        self.sample()
+        super().on_output(pipe)
+
+    def sample(self) -> None:
+        if time.monotonic() >= self.next_sample:
+            self.seen = processes.peak_memory(self.worker.pid)
+            self.next_sample = time.monotonic() + SAMPLE_EVERY
+
+    def peak_of(self, told: int) -> int:
+        """What the kernel tells at the end of a program is never less than what its process had before it became that program."""
+        floor = processes.peak_memory(os.getpid())
+        return told if told > floor + FLOOR_MARGIN or not self.seen else min(told, self.seen)
+
+    def on_death(self, status: int, usage: Any) -> None:
+        self.used["cpu"] += usage.ru_utime + usage.ru_stime
+        self.used["peak"] = max(self.used["peak"], self.peak_of(usage.ru_maxrss * processes.RSS_UNIT))
+        went_well = os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
+        self.steps_done += went_well
+        if went_well and self.steps and self.running and not self.running.why:
+            self.let_go_of_pipes()
+            self.next_step()
+            return
+        ending = {**ending_of(status, self.is_short_of_memory()), **self.used, "steps": self.steps_done}
+        self.finish({**ending, "interrupted": self.running is not None and self.running.why is not None and not went_well})
+        self.let_go_of_pipes()
+        self.worker = NoProgram()
+
+    def let_go_of_pipes(self) -> None:
+        for pipe in self.worker.pipes:
+            self.emit(pipe, pipe.read_all())
+        self.unwatch_worker()
+        self.worker.close()
+
+
+def ending_of(status: int, is_oom: bool) -> Message:
+    if os.WIFEXITED(status):
+        return {"status": "exit", "code": os.WEXITSTATUS(status)}
+    number = os.WTERMSIG(status)
+    return {"status": "signal", "signal": processes.name_of_signal(number), "code": 128 + number, "oom": is_oom and number == signal.SIGKILL}

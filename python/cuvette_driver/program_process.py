@@ -1,0 +1,96 @@
+"""One program of another language as its keeper holds it: a process with an end, whose output is captured."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+from typing import Any
+
+from cuvette_driver import place
+from cuvette_driver.capture import Pipe
+from cuvette_driver.wire import Message
+
+CANNOT_RUN = 127
+
+
+class ProgramProcess:
+    """Stands where a worker stands; it has no channel, and says nothing but what it prints."""
+
+    channel: socket.socket | None = None
+    has_unread = is_talking = False
+
+    def __init__(self, step: Message, program: Message) -> None:
+        self.pipes = (Pipe("stdout"), Pipe("stderr"))
+        given = open_input(program.get("stdin"))
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                become(step, program, given, *(pipe.writer for pipe in self.pipes))
+            except BaseException as error:
+                os.write(2, ("%s cannot be run: %s\n" % (step["argv"][0], error)).encode())
+            finally:
+                os._exit(CANNOT_RUN)
+        os.close(given)
+        for pipe in self.pipes:
+            pipe.close_writer()
+
+    def send(self, line: bytes) -> None:
+        """It takes no messages."""
+
+    def listen(self) -> list[Message] | None:
+        return None
+
+    def close_channel(self) -> None:
+        pass
+
+    def close(self) -> None:
+        for pipe in self.pipes:
+            pipe.close()
+
+
+class NoProgram(ProgramProcess):
+    """Between two programs."""
+
+    pid = 0
+    pipes: Any = ()
+
+    def __init__(self) -> None:
+        pass
+
+
+def become(step: Message, program: Message, given: int, out: int, err: int) -> None:
+    """In the forked process: takes its input, output, place and limits, and turns into the program."""
+    for fd, target in ((given, 0), (out, 1), (err, 2)):
+        os.dup2(fd, target)
+    os.setsid()
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, set())
+    if program.get("place"):
+        place.enter(program["cwd"], program.get("folder"))
+    else:
+        os.chdir(program["cwd"])
+    for name, value in program.get("limits", {}).items():
+        limit = {"memory": resource.RLIMIT_AS, "cpu": resource.RLIMIT_CPU}[name]
+        resource.setrlimit(limit, (value, value))
+    os.execvpe(step["argv"][0], step["argv"], {**program["env"], **step.get("env", {})})
+
+
+def open_input(text: str | None) -> int:
+    """A descriptor to read the given text from; nothing, where none was given."""
+    if not text:
+        return os.open(os.devnull, os.O_RDONLY)
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("stdin", 0)
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    data = memoryview(text.encode("utf-8", "surrogatepass"))
+    while data:
+        data = data[os.write(fd, data) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
