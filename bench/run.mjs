@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { measureHttp } from './http.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 const program = join(root, 'dist', 'main.js');
@@ -34,13 +35,15 @@ const cuvette = measure(`Cuvette's driver, up to ${SESSIONS} sessions`, 'driver.
 ]);
 const mcp = await measureMcp();
 const programs = await measurePrograms();
+say('measuring: the HTTP service');
+const service = await measureHttp({ program, python, root, env, work, warmUp: WARM_UP });
 rmSync(work, { recursive: true, force: true });
 const report = compare();
 print(report);
 mkdirSync(join(root, 'bench', 'results'), { recursive: true });
 writeFileSync(
   join(root, 'bench', 'results', 'latest.json'),
-  `${JSON.stringify({ report, raw: { jupyter, cuvette, mcp, programs } }, null, 2)}\n`,
+  `${JSON.stringify({ report, raw: { jupyter, cuvette, mcp, programs, service } }, null, 2)}\n`,
 );
 process.exitCode = report.every(({ isMet }) => isMet) ? 0 : 1;
 
@@ -183,6 +186,37 @@ function compare() {
     ),
     row('cuvette mcp to its first answer, beside node -e 0', median(programs.mcp), node, 3),
     row('cuvette run, beside node -e 0', median(programs.run), node, 1.5),
+    ...compareService(row, mb),
+  ];
+}
+
+function compareService(row, mb) {
+  const driver = median(cuvette.warm);
+  const bash = median(service.plainBash);
+  return [
+    row('/exec of Python, warm, beside a client for every call', median(service.warm), median(service.peer), 1 / 40),
+    row("the same, beside twice the driver's own time and 1 ms", median(service.warm), 2 * driver + 0.001, 1),
+    row('/exec of Python in a new session', median(service.first), median(jupyter.first), 1 / 20),
+    row('/exec/stream to the first output', median(service.firstByte), median(service.peer), 1 / 40),
+    row('/exec of bash, beside plain bash and 10 ms', median(service.bash), bash + 0.01, 1),
+    row('/exec of TypeScript, beside node without the types', median(service.typescript), median(service.node), 1.5),
+    row('first build of C++, beside plain g++ -O2', median(service.firstCpp), median(service.plainCpp), 1 / 2),
+    row('C++ again, beside its binary', median(service['repeated-cpp']), median(service['binary-cpp']), 1.2),
+    row('Go again, beside its binary', median(service['repeated-go']), median(service['binary-go']), 1.2),
+    row(
+      "a bystander's p95 over HTTP while 50 sessions start, beside its quiet p95",
+      quantile(service.burst.busy, 0.95),
+      quantile(service.burst.quiet, 0.95),
+      4,
+    ),
+    row(
+      '50 sessions at once over HTTP, three times: missing answers',
+      service.burst.asked - service.burst.answering,
+      service.burst.asked,
+      0,
+      String,
+    ),
+    row('memory for 1 GB up and down, beside 64 MiB', service.gigabyte.grown, 64 << 20, 1, mb),
   ];
 }
 

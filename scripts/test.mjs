@@ -12,6 +12,8 @@ const root = resolve(import.meta.dirname, '..');
 const cache = join(root, 'node_modules', '.cache', 'cuvette-test');
 const isCi = Boolean(process.env.CI);
 const results = [];
+/** A suite that cannot get what it needs says so by this status. */
+const CANNOT_RUN = 75;
 
 run('build', 'npm', ['run', '--silent', 'build']);
 run('check', 'npm', ['run', '--silent', 'check']);
@@ -23,15 +25,17 @@ run('sessions', 'npx', [
   '--reporter=json',
   `--outputFile.json=${join(cache, 'vitest.json')}`,
 ]);
+run('MCP conformance', 'node', ['scripts/conformance.mjs'], 'the suite could not be installed');
 for (const python of pythons()) driverTests(python);
 report();
 
-function run(name, command, args) {
+function run(name, command, args, lacking) {
   process.stdout.write(`\n== ${name}\n`);
   const { status, signal, error } = spawnSync(command, args, {
     cwd: root,
     stdio: 'inherit',
   });
+  if (status === CANNOT_RUN && lacking) return skip(name, lacking);
   const problem = status === 0 ? undefined : (error?.message ?? signal ?? `exit code ${status}`);
   results.push({ name, state: problem ? 'failed' : 'passed', problem });
   return !problem;

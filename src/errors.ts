@@ -2,6 +2,16 @@
 
 const TABLE = {
   invalid_input: { status: 400, exit: 2 },
+  unauthorized: { status: 401, exit: 77 },
+  forbidden: { status: 403, exit: 77 },
+  unknown_language: { status: 400, exit: 2 },
+  invalid_entity: { status: 422, exit: 2 },
+  unknown_runtime: { status: 404, exit: 2 },
+  runtime_missing: { status: 503, exit: 69 },
+  unknown_file: { status: 404, exit: 2 },
+  too_large: { status: 413, exit: 2 },
+  rate_limited: { status: 429, exit: 75 },
+  storage_full: { status: 507, exit: 73 },
   unknown_session: { status: 404, exit: 2 },
   unknown_execution: { status: 404, exit: 2 },
   unknown_interpreter: { status: 404, exit: 2 },

@@ -1,57 +1,79 @@
-/** `cuvette serve`: a service for the shells of one person, in the foreground; `cuvette run` starts it in the background. */
+/** `cuvette serve`: the HTTP service, and the shells of this folder beside it; `cuvette run` starts it in the background, for a shell alone. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../errors.ts';
 import type { EnvironmentState } from '../interpreters/python/environment.ts';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
+import { createFoundation } from '../sessions/foundation.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
+import { withoutSecrets } from '../sessions/variables.ts';
 import { type Bridge, openBridge } from '../surfaces/bridge/listen.ts';
 import { environmentSentence } from '../tools/scope.ts';
 import { VERSION } from '../version.ts';
 import { parseServerFlags } from './flags.ts';
+import { type HttpService, openHttpService } from './http-service.ts';
+import { printConfig } from './print-config.ts';
 import { shellCommand } from './shell-command.ts';
 
 export async function main(args: string[]): Promise<number | undefined> {
-  const { config, project } = parseServerFlags(args);
+  const flags = parseServerFlags(args, 'serve');
+  if (flags.printConfig) {
+    process.stdout.write(printConfig(flags.explain(), flags.json));
+    return 0;
+  }
+  const { config, project } = flags;
   const log = createLog(config.logLevel);
   const paths = findPaths();
-  const sessions = createSessions({ config, paths, project });
+  // Others' code may come to look at what is started for it.
+  const foundation = createFoundation({ config, paths, env: withoutSecrets() });
+  const sessions = createSessions({ config, paths, project, foundation });
   const stopped = stopSignal();
   const bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'service', log });
+  // One that was started for a shell, in the background, is for that shell alone.
   const isBackground = config.idle > 0;
+  const isPortChosen = flags.explain().some(({ setting, source }) => setting === 'port' && source !== 'default');
+  const http = isBackground ? undefined : await openHttpService({ config, isPortChosen, foundation, log });
   const warm = sessions.warmUp();
-  if (isBackground) warm.catch((error: unknown) => log.warn({ err: error }, 'start'));
-  else await welcome(sessions, bridge, warm);
+  if (http) await welcome(sessions, http, warm);
+  else warm.catch((error: unknown) => log.warn({ err: error }, 'start'));
 
-  await (isBackground ? Promise.race([stopped, idle(sessions, bridge, config.idle * 1000)]) : stopped);
+  const signal = await (isBackground ? Promise.race([stopped, idle(sessions, bridge, config.idle * 1000)]) : stopped);
   bridge.close();
+  // Whoever restarts a service finds its sessions again; whoever presses Ctrl-C is done with them.
+  await http?.close(signal === 'SIGTERM');
   await Promise.all(sessions.all().map((session) => session.stop()));
   await sessions.close();
+  foundation.close();
   process.exit(0);
 }
 
-async function welcome(sessions: Sessions, bridge: Bridge, warm: Promise<void>): Promise<void> {
+async function welcome(sessions: Sessions, http: HttpService, warm: Promise<void>): Promise<void> {
   const command = shellCommand();
   const say = (line: string) => process.stdout.write(`${line}\n`);
-  say(`Cuvette ${VERSION} · ${bridge.socket} · sandbox: none (code runs as you)`);
-  try {
-    await warm;
-  } catch (error) {
-    say(`No interpreter yet: ${error instanceof Error ? error.message : error}`);
-  }
-  say(`Python: ${await environmentSentence(sessions.environment)}`);
+  const problem = await warm.then(
+    () => undefined,
+    (error: unknown) => messageOf(error),
+  );
+  const python = problem ? `no Python yet: ${problem}` : await environmentSentence(sessions.environment);
+  say(`Cuvette ${VERSION} · ${http.url} · sandbox: ${http.sandbox} · Python: ${python} · ${await http.languages()}`);
+  say(`Access: ${http.access}`);
   // Not indented: it is there to be copied, and a heredoc ends only at the margin.
   say(`
-Try it, in another terminal, in this folder:
+Try it, in another terminal:
+
+curl -s ${http.url}/exec -H 'content-type: application/json' -d '{"code":"print(\\"hello\\")","lang":"py","entity_id":"demo"}'
+
+In this folder, in a session of your own:
 
 ${command} run <<'PY'
 import pandas as pd
 df = pd.DataFrame({"a": [1, 2]}); df
 PY
 
-Then give it to your agent:
-
-claude mcp add cuvette -- ${command} mcp
+Give it to your agent:  claude mcp add cuvette -- ${command} mcp
+           or by HTTP:  claude mcp add --transport http cuvette ${http.url}/mcp
+To LibreChat:           LIBRECHAT_CODE_BASEURL=${http.url}/v1
 
 Ctrl-C stops it.`);
   sessions.environment.onProgress(showProgress);
@@ -70,13 +92,14 @@ function showProgress(state: EnvironmentState): void {
   process.stdout.write(`${isTerminal ? '\r\x1b[K' : ''}Environment: ${end}\n`);
 }
 
-async function idle(sessions: Sessions, bridge: Bridge, limit: number): Promise<void> {
+async function idle(sessions: Sessions, bridge: Bridge, limit: number): Promise<string> {
   const isBusy = () => sessions.all().some((session) => session.pending().length > 0);
   while (isBusy() || Date.now() - bridge.idleSince() < limit) await sleep(Math.min(limit, 5000));
+  return 'idle';
 }
 
-function stopSignal(): Promise<void> {
+function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve(signal));
   });
 }

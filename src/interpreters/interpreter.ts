@@ -30,10 +30,15 @@ export type Rung = 'interrupted' | 'children-killed' | 'killed';
 
 /** How an execution ended, as the interpreter saw it. */
 export interface Ending {
-  status: 'ok' | 'error' | 'exit' | 'death';
+  status: 'ok' | 'error' | 'exit' | 'signal' | 'death';
   exitCode?: number;
   errorName?: string;
   death?: { exit: number | null; signal: string | null; oom: boolean };
+  /** What killed a program. */
+  signal?: string;
+  isOutOfMemory?: boolean;
+  /** For a program: how many of the steps of its plan went well. */
+  steps?: number;
   /** The interpreter was ended because user code broke its control channel. */
   brokeChannel?: boolean;
   stopped?: { why: StopReason; rung: Rung };
@@ -66,6 +71,24 @@ export interface RunRequest {
   timeout: number | null;
   /** Characters that may be printed. */
   limit: number;
+  /** What the program finds as its arguments. */
+  args?: string[] | undefined;
+  /** What the program finds on its standard input; nothing if not given. Not for live interpreters. */
+  stdin?: string | undefined;
+  /** Bash: keeps variables, functions and the folder for the next call. */
+  isStateful?: boolean | undefined;
+}
+
+/** For a keeper of programs: what to run, in a row, until one of them fails. */
+export interface Program {
+  steps: { argv: string[]; env?: Record<string, string> }[];
+  cwd: string;
+  /** Mounts `cwd` at /mnt/data, and `folder` at /mnt/program. */
+  place: boolean;
+  folder: string;
+  env: Record<string, string>;
+  stdin: string | null;
+  limits: { memory?: number; cpu?: number };
 }
 
 export interface InterpreterState {
@@ -85,7 +108,7 @@ export interface LiveInterpreter {
   onLost(listener: () => void): void;
   /** It died while nothing ran, and has started afresh; says how it died. */
   onIdleDeath(listener: (cause: string) => void): void;
-  execute(request: RunRequest): void;
+  execute(request: RunRequest & { program?: Program }): void;
   interrupt(id: string, why: StopReason): void;
   acknowledge(seq: number): void;
   answerInstall(module: string, answer: InstallAnswer): void;

@@ -18,6 +18,7 @@ const RUNGS = {
 };
 
 export function judge(ending: Ending, limits: { timeout: number | null; maxOutput: number }): Verdict {
+  if (ending.steps !== undefined) return judgeProgram(ending, limits);
   const variablesSurvived = ending.status !== 'death';
   const fate = variablesSurvived ? 'Variables survived.' : LOST;
   if (ending.stopped) return judgeStopped(ending.stopped, fate, variablesSurvived, limits);
@@ -34,6 +35,26 @@ export function judge(ending: Ending, limits: { timeout: number | null; maxOutpu
     return { outcome: 'error', reason: { code: 'exception', message }, exitCode: 1, variablesSurvived };
   }
   return { outcome: 'ok', reason: null, exitCode: 0, variablesSurvived };
+}
+
+/** A program of another language: it has no variables to lose. */
+function judgeProgram(ending: Ending, limits: { timeout: number | null; maxOutput: number }): Verdict {
+  const exitCode = ending.exitCode ?? 0;
+  if (ending.stopped) return judgeStopped(ending.stopped, '', true, limits);
+  if (ending.signal) {
+    const [code, how] = ending.isOutOfMemory
+      ? (['out-of-memory', 'was killed: the machine ran out of memory'] as const)
+      : (['signal', howKilled(ending.signal)] as const);
+    return {
+      outcome: 'died',
+      reason: { code, message: `The program ${how}.` },
+      exitCode,
+      variablesSurvived: true,
+    };
+  }
+  if (exitCode === 0) return { outcome: 'ok', reason: null, exitCode, variablesSurvived: true };
+  const message = `The program ended with status ${exitCode}.`;
+  return { outcome: 'error', reason: { code: 'exit', message }, exitCode, variablesSurvived: true };
 }
 
 /** The interpreter vanished, and nobody is left to say how. */
@@ -63,16 +84,24 @@ function judgeStopped(
 ): Verdict {
   const how = RUNGS[stopped.rung];
   if (stopped.why === 'timeout') {
-    const message = `Timed out after ${limits.timeout} s: ${how}. ${fate} Allow more time with timeout, or run it in the background.`;
+    const message = sentence(
+      `Timed out after ${limits.timeout} s: ${how}.`,
+      fate,
+      'Allow more time with timeout, or run it in the background.',
+    );
     return { outcome: 'timeout', reason: { code: 'timeout', message }, exitCode: 124, variablesSurvived };
   }
   if (stopped.why === 'output-limit') {
-    const message = `It printed more than ${limits.maxOutput.toLocaleString('en')} characters: ${how}. ${fate} Print less, or write to a file.`;
+    const message = sentence(
+      `It printed more than ${limits.maxOutput.toLocaleString('en')} characters: ${how}.`,
+      fate,
+      'Print less, or write to a file.',
+    );
     return { outcome: 'error', reason: { code: 'output-limit', message }, exitCode: 1, variablesSurvived };
   }
   return {
     outcome: 'cancelled',
-    reason: { code: 'cancelled', message: `Cancelled: ${how}. ${fate}` },
+    reason: { code: 'cancelled', message: sentence(`Cancelled: ${how}.`, fate) },
     exitCode: 130,
     variablesSurvived,
   };
@@ -97,6 +126,13 @@ function judgeDeath(death: NonNullable<Ending['death']>, brokeChannel: boolean):
       exitCode,
     };
   }
-  const name = death.signal === 'SIGSEGV' ? 'crashed (segmentation fault, SIGSEGV)' : `was killed by ${death.signal}`;
-  return { reason: { code: 'signal', message: `The interpreter ${name}. ${LOST}` }, exitCode };
+  return { reason: { code: 'signal', message: `The interpreter ${howKilled(death.signal)}. ${LOST}` }, exitCode };
+}
+
+function howKilled(signal: string): string {
+  return signal === 'SIGSEGV' ? 'crashed (segmentation fault, SIGSEGV)' : `was killed by ${signal}`;
+}
+
+function sentence(...parts: string[]): string {
+  return parts.filter(Boolean).join(' ');
 }

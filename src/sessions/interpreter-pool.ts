@@ -4,12 +4,16 @@ import { createHash } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { CuvetteError } from '../errors.ts';
-import type { LiveInterpreter } from '../interpreters/interpreter.ts';
+import type { LiveInterpreter, Program } from '../interpreters/interpreter.ts';
+import type { Language } from '../interpreters/process/language.ts';
+import { LANGUAGES } from '../interpreters/process/languages.ts';
+import { createProgramInterpreter } from '../interpreters/process/program-interpreter.ts';
+import type { Runners } from '../interpreters/process/runners.ts';
 import { discoverPythons } from '../interpreters/python/discover.ts';
 import { connectDriver } from '../interpreters/python/driver.ts';
 import { type Environment, zygoteSpec } from '../interpreters/python/environment.ts';
 import { probePython } from '../interpreters/python/probe.ts';
-import type { Zygotes } from '../interpreters/python/zygotes.ts';
+import { PROGRAMS, type Zygotes } from '../interpreters/python/zygotes.ts';
 import type { SavedInterpreter, Store } from './store.ts';
 
 export const BUILTIN = 'builtin';
@@ -22,6 +26,21 @@ export interface PoolOptions {
   store: Store;
   environment: Environment;
   zygotes: Zygotes;
+  /** Where code runs; the project's folder, or a workspace that code sees at /mnt/data. */
+  place: boolean;
+  /** The environment variables that code finds. */
+  variables: Record<string, string>;
+  /** The session's own folder. */
+  folder: string;
+  programs: ProgramSettings;
+  /** For a session of a single call: keepers of programs to borrow, in place of its own. */
+  runners?: Runners | undefined;
+}
+
+export interface ProgramSettings {
+  cache: string;
+  strict: boolean;
+  limits: Program['limits'];
 }
 
 export interface InterpreterListing {
@@ -49,6 +68,8 @@ export interface InterpreterPool {
   /** The interpreter of that name if one runs already, here or left by an earlier server. */
   attach(name: string): Promise<LiveInterpreter | undefined>;
   isBuiltin(name: string): boolean;
+  /** False for the languages whose programs run one by one. */
+  keepsVariables(name: string): boolean;
   /** True if it runs already, and need not be started. */
   isOpen(name: string): boolean;
   list(): Promise<InterpreterListing[]>;
@@ -96,16 +117,34 @@ export function createInterpreterPool(
   }
 
   async function attach(name: string): Promise<LiveInterpreter | undefined> {
-    const slot = await (slots.get(name) ?? hold(name, connectDriver(socketOf(name))));
+    const slot = await (slots.get(name) ?? hold(name, connect(name)));
     return slot?.live;
+  }
+
+  /** A driver that listens for this session already; for a language, as an interpreter of it. */
+  async function connect(name: string): Promise<LiveInterpreter | undefined> {
+    const language = languageNamed(name);
+    const live = await connectDriver(socketOf(name));
+    return live && language ? speak(language, live) : live;
+  }
+
+  async function speak(language: Language, keeper: LiveInterpreter): Promise<LiveInterpreter> {
+    const { python } = zygoteSpec(await environment.state());
+    const { folder, place, programs } = options;
+    const env = { ...withPython(options.variables, python), CUVETTE_SESSION: session };
+    return createProgramInterpreter(language, keeper, { ...programs, workspace: project, folder, place, env });
   }
 
   async function open(name: string): Promise<OpenedInterpreter> {
     const found = await attach(name);
     if (found) return { live: found, isFresh: false };
-    const spec = await specOf(name);
+    const language = languageNamed(name);
+    if (language) await checkRuntime(language);
+    const spec = language ? undefined : await specOf(name);
     stopped.delete(name);
-    const slot = await hold(name, start(name, spec));
+    const starting =
+      language && options.runners ? options.runners.borrow().then((live) => speak(language, live)) : start(name, spec);
+    const slot = await hold(name, starting);
     if (!slot)
       throw new CuvetteError(
         'interpreter_failed',
@@ -114,17 +153,19 @@ export function createInterpreterPool(
     return { live: slot.live, isFresh: true };
   }
 
-  async function start(name: string, spec: Spec): Promise<LiveInterpreter | undefined> {
+  async function start(name: string, spec: Spec | undefined): Promise<LiveInterpreter | undefined> {
     const socket = socketOf(name);
     rmSync(socket, { force: true });
-    await zygotes.spawn(spec.zygote, {
-      socket,
-      cwd: spec.cwd,
-      env: { ...spec.env, CUVETTE_SESSION: session },
-      linger: options.linger,
-      startup: spec.startup,
-    });
-    return connectDriver(socket);
+    const { linger, place } = options;
+    const { python } = spec ? spec.zygote : zygoteSpec(await environment.state());
+    const common = { socket, linger, place };
+    if (spec) {
+      const env = { ...spec.env, CUVETTE_SESSION: session };
+      await zygotes.spawn(spec.zygote, { ...common, cwd: spec.cwd, env, startup: spec.startup });
+    } else {
+      await zygotes.spawn({ python, preload: PROGRAMS }, { ...common, cwd: project, env: {}, startup: null });
+    }
+    return connect(name);
   }
 
   interface Spec {
@@ -137,13 +178,14 @@ export function createInterpreterPool(
   async function specOf(name: string): Promise<Spec> {
     if (name === BUILTIN) {
       const zygote = zygoteSpec(await environment.state());
-      return { zygote, cwd: project, env: environmentFor(zygote.python), startup: null };
+      return { zygote, cwd: project, env: withPython(options.variables, zygote.python), startup: null };
     }
     const known = added().find((candidate) => candidate.name === name);
     const python = known?.python ?? discovered().find((candidate) => candidate.name === name)?.python;
     if (!python)
       throw unknownInterpreter(name, [
         BUILTIN,
+        ...LANGUAGES.map((language) => language.name),
         ...added().map((one) => one.name),
         ...discovered().map((one) => one.name),
       ]);
@@ -151,7 +193,7 @@ export function createInterpreterPool(
     return {
       zygote: { python, preload: [] },
       cwd: known?.cwd ?? project,
-      env: { ...environmentFor(python), ...known?.env },
+      env: { ...withPython(options.variables, python), ...known?.env },
       startup: known?.startup ?? null,
     };
   }
@@ -182,10 +224,32 @@ export function createInterpreterPool(
       description: one.description,
     });
 
+  /** A language whose tools are there; others are not worth a model's attention. */
+  async function listedLanguage(language: Language): Promise<InterpreterListing[]> {
+    const info = await language.probe();
+    if ('missing' in info) return [];
+    const slot = await slots.get(language.name)?.catch(() => undefined);
+    return [
+      {
+        name: language.name,
+        source: 'builtin',
+        state: slot ? 'running' : 'stopped',
+        python: info.path,
+        version: info.version,
+        cwd: project,
+        pid: slot?.live.state.pid ?? null,
+        startedAt: slot?.startedAt ?? null,
+        hasStartupScript: false,
+        description: language.title,
+      },
+    ];
+  }
+
   return {
     open,
     attach,
     isBuiltin: (name) => name === BUILTIN,
+    keepsVariables: (name) => languageNamed(name) === undefined,
     isOpen: (name) => slots.has(name),
     async list() {
       const state = await environment.state().catch(() => undefined);
@@ -199,6 +263,7 @@ export function createInterpreterPool(
           hasStartupScript: false,
           description: null,
         }),
+        ...(await Promise.all(LANGUAGES.map(listedLanguage))).flat(),
         ...added().map(listed),
         ...discovered().map(({ name, python, description }) =>
           describe({ name, source: 'discovered', python, cwd: project, hasStartupScript: false, description }),
@@ -206,10 +271,10 @@ export function createInterpreterPool(
       ]);
     },
     async add(given) {
-      if (given.name === BUILTIN)
+      if (given.name === BUILTIN || languageNamed(given.name))
         throw new CuvetteError(
           'interpreter_exists',
-          'builtin is the name of the interpreter that is always there; choose another.',
+          `${given.name} is the name of an interpreter that is always there; choose another.`,
         );
       const interpreter = {
         ...given,
@@ -243,7 +308,7 @@ export function createInterpreterPool(
       const known = added().find((candidate) => candidate.name === name);
       const live = await attach(name);
       const isDiscovered = discovered().some((candidate) => candidate.name === name);
-      if (name !== BUILTIN && !known && !live && !isDiscovered)
+      if (name !== BUILTIN && !languageNamed(name) && !known && !live && !isDiscovered)
         throw unknownInterpreter(
           name,
           added().map((one) => one.name),
@@ -267,15 +332,25 @@ export function createInterpreterPool(
   };
 }
 
-/** The user's environment, with that Python's commands first on PATH. */
-function environmentFor(python: string): Record<string, string> {
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
+/** Environment variables with that Python's commands first on PATH. */
+function withPython(variables: Record<string, string>, python: string): Record<string, string> {
   const bin = dirname(python);
   const isVirtual = existsSync(join(dirname(bin), 'pyvenv.cfg'));
-  if (!isVirtual) return env;
-  return { ...env, PATH: [bin, env.PATH].filter(Boolean).join(delimiter), VIRTUAL_ENV: dirname(bin) };
+  if (!isVirtual) return variables;
+  return { ...variables, PATH: [bin, variables.PATH].filter(Boolean).join(delimiter), VIRTUAL_ENV: dirname(bin) };
+}
+
+function languageNamed(name: string): Language | undefined {
+  return LANGUAGES.find((language) => language.name === name);
+}
+
+async function checkRuntime(language: Language): Promise<void> {
+  const info = await language.probe();
+  if ('missing' in info)
+    throw new CuvetteError(
+      'runtime_missing',
+      `${language.title} is not installed on this machine (${info.missing.join(', ')} not found). ${language.install}`,
+    );
 }
 
 function absolute(project: string, path: string): string {

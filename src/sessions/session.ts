@@ -19,6 +19,11 @@ export interface ExecuteRequest {
   timeout?: number | undefined;
   /** Ends the execution when aborted. */
   signal?: AbortSignal | undefined;
+  /** What the program finds as its arguments, and on its standard input. */
+  args?: string[] | undefined;
+  stdin?: string | undefined;
+  /** Bash: keeps variables, functions and the folder for the next call. */
+  isStateful?: boolean | undefined;
   /** The caller is told its number before it runs, so it is on disk before that. */
   isAnnounced?: boolean;
 }
@@ -32,8 +37,6 @@ export interface SessionLimits {
 
 export interface SessionOptions extends Omit<PoolOptions, 'session'> {
   id: string;
-  /** Where long outputs go. */
-  folder: string;
   limits: SessionLimits;
 }
 
@@ -132,7 +135,7 @@ export function createSession(options: SessionOptions): Session {
     });
     if (request.isAnnounced || execution.record.state === 'queued') store.putExecution(execution.record, 0);
     live.set(String(execution.record.number), execution);
-    enqueue(() => run(execution, request.signal)).catch((error) => {
+    enqueue(() => run(execution, request)).catch((error) => {
       const message = error instanceof Error ? error.message : String(error);
       void execution.finish({
         outcome: 'error',
@@ -145,7 +148,7 @@ export function createSession(options: SessionOptions): Session {
     return execution;
   }
 
-  async function run(execution: Execution, signal?: AbortSignal): Promise<void> {
+  async function run(execution: Execution, { signal, args, stdin, isStateful }: ExecuteRequest): Promise<void> {
     const { record } = execution;
     if (isEnded(execution)) return;
     if (signal?.aborted) return execution.finish(CANCELLED_IN_QUEUE);
@@ -153,7 +156,7 @@ export function createSession(options: SessionOptions): Session {
     if (isEnded(execution)) return;
     if (signal?.aborted || cancelled.delete(record.number)) return execution.finish(CANCELLED_IN_QUEUE);
     noteLostState(execution, isFresh);
-    used.add(record.interpreter);
+    if (pool.keepsVariables(record.interpreter)) used.add(record.interpreter);
     lateTo = execution;
     execution.start();
     sent.add(record.number);
@@ -164,6 +167,9 @@ export function createSession(options: SessionOptions): Session {
       cell: record.number,
       timeout: record.timeout,
       limit: limits.maxOutput,
+      args,
+      stdin,
+      isStateful,
     });
     store.putExecution(record, 0); // While the code already runs.
     signal?.addEventListener('abort', cancel, { once: true });
@@ -178,7 +184,7 @@ export function createSession(options: SessionOptions): Session {
     const cause = idleDeaths.get(interpreter);
     idleDeaths.delete(interpreter);
     if (cause) execution.note(diedBetweenCalls(cause));
-    else if (isFresh && used.has(interpreter))
+    else if (isFresh && used.has(interpreter) && pool.keepsVariables(interpreter))
       execution.note('a fresh interpreter: the one that earlier calls used has ended, and their variables are lost');
   }
 

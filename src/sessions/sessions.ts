@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { nanoid } from 'nanoid';
 import type { Config } from '../config.ts';
 import { CuvetteError } from '../errors.ts';
-import { createEnvironment, type Environment, zygoteSpec } from '../interpreters/python/environment.ts';
-import { createZygotes } from '../interpreters/python/zygotes.ts';
-import { type Paths, runtimeFolder } from '../paths.ts';
+import type { Environment } from '../interpreters/python/environment.ts';
+import type { Paths } from '../paths.ts';
 import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
 import { lineageOf } from './agent.ts';
+import { createFoundation, type Foundation } from './foundation.ts';
 import { createSession, type Session } from './session.ts';
-import { openStore, type SessionRow, type Store } from './store.ts';
+import type { SessionRow } from './store.ts';
+import { ownVariables } from './variables.ts';
 
 export interface Sessions {
   readonly project: string;
@@ -32,22 +33,19 @@ export interface Sessions {
 /** In place of an id: a session that is not there yet. */
 const NEW = 'new';
 
-export function createSessions(options: { config: Config; paths: Paths; project: string }): Sessions {
+export function createSessions(options: {
+  config: Config;
+  paths: Paths;
+  project: string;
+  foundation?: Foundation;
+}): Sessions {
   const { config, paths, project } = options;
-  const runtime = runtimeFolder(paths.runtime);
-  const ending = new AbortController();
-  const environment = createEnvironment({ cache: paths.cache, python: config.python, signal: ending.signal });
-  const zygotes = createZygotes(runtime);
+  const foundation = options.foundation ?? createFoundation({ config, paths });
+  const { environment, zygotes, runtime, store } = foundation;
   const open = new Map<string, Session>();
   const agent = lineageOf(process.pid).at(-1) ?? null;
   const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
-  let opened: Store | undefined;
   let defaultId: string | undefined;
-
-  const store = () => {
-    opened ??= openStore(paths.data);
-    return opened;
-  };
 
   function hold(row: SessionRow): Session {
     store().putSession({
@@ -61,14 +59,12 @@ export function createSessions(options: { config: Config; paths: Paths; project:
       id: row.id,
       project: row.project,
       folder: join(paths.data, 'sessions', row.id),
+      place: false,
+      variables: ownVariables(),
       runtime,
-      linger: config.linger,
-      limits: {
-        timeout: config.timeout,
-        outputLimit: config.outputLimit,
-        maxOutput: config.maxOutput,
-        autoInstall: config.autoInstall,
-      },
+      linger: foundation.linger,
+      limits: foundation.limits,
+      programs: foundation.programs,
       store: store(),
       environment,
       zygotes,
@@ -128,22 +124,14 @@ export function createSessions(options: { config: Config; paths: Paths; project:
     },
     create,
     all: () => [...open.values()],
-    async warmUp() {
-      const state = await environment.state();
-      await zygotes.prepare(zygoteSpec(state));
-      environment.onProgress((next) => {
-        if (next.phase === 'ready') zygotes.prepare(zygoteSpec(next)).catch(() => {});
-      });
-    },
+    warmUp: foundation.warmUp,
     async close() {
-      ending.abort();
       for (const session of open.values()) {
         await session.leave(config.linger, agent && { pid: agent.pid, started: agent.started });
-        const row = opened?.session(session.id);
-        if (row) opened?.putSession({ ...row, closed: true });
+        const row = store().session(session.id);
+        if (row) store().putSession({ ...row, closed: true });
       }
-      zygotes.close();
-      opened?.close();
+      if (!options.foundation) foundation.close();
     },
   };
 }

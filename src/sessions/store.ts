@@ -19,6 +19,8 @@ export interface SessionRow {
   closed: boolean;
   /** For each interpreter that was reset, the last execution before that. */
   cleared?: Record<string, number>;
+  /** Whose it is, where a server works for several. */
+  owner?: string;
 }
 
 export interface SavedInterpreter {
@@ -35,6 +37,13 @@ export interface Store {
   putSession(row: SessionRow): void;
   session(id: string): SessionRow | undefined;
   sessionsOf(project: string): SessionRow[];
+  /** Sessions that have an owner, and that nobody has used since. */
+  ownedUnusedSince(time: number): SessionRow[];
+  /** Forgets a session, its history and its names. */
+  removeSession(id: string): void;
+  /** A name by which its owner calls a session. */
+  putAlias(owner: string, alias: string, session: string): void;
+  alias(owner: string, alias: string): string | undefined;
   putExecution(record: ExecutionRecord, acknowledged: number): void;
   execution(session: string, number: number): ExecutionRecord | undefined;
   executions(session: string): ExecutionRecord[];
@@ -53,6 +62,8 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS sessions_by_project ON sessions (project, used_at);
   CREATE TABLE IF NOT EXISTS executions (session TEXT NOT NULL, number INTEGER NOT NULL, acknowledged INTEGER NOT NULL, body TEXT NOT NULL,
     PRIMARY KEY (session, number));
+  CREATE TABLE IF NOT EXISTS aliases (owner TEXT NOT NULL, alias TEXT NOT NULL, session TEXT NOT NULL, PRIMARY KEY (owner, alias));
+  CREATE INDEX IF NOT EXISTS aliases_by_session ON aliases (session);
   CREATE TABLE IF NOT EXISTS interpreters (project TEXT NOT NULL, session TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
     PRIMARY KEY (project, session, name));
 `;
@@ -68,6 +79,16 @@ export function openStore(folder: string): Store {
   const putSession = db.prepare('INSERT OR REPLACE INTO sessions (id, project, used_at, body) VALUES (?, ?, ?, ?)');
   const getSession = db.prepare('SELECT body FROM sessions WHERE id = ?');
   const getSessions = db.prepare('SELECT body FROM sessions WHERE project = ? ORDER BY used_at DESC LIMIT 50');
+  const getUnused = db.prepare(
+    "SELECT body FROM sessions WHERE used_at < ? AND json_extract(body, '$.owner') IS NOT NULL LIMIT 500",
+  );
+  const removals = [
+    'DELETE FROM sessions WHERE id = ?',
+    'DELETE FROM executions WHERE session = ?',
+    'DELETE FROM aliases WHERE session = ?',
+  ].map((sql) => db.prepare(sql));
+  const putAlias = db.prepare('INSERT OR REPLACE INTO aliases (owner, alias, session) VALUES (?, ?, ?)');
+  const getAlias = db.prepare('SELECT session FROM aliases WHERE owner = ? AND alias = ?');
   // In place, where a row is there already: a replaced row would move, and cost twice the writing.
   const putExecution = db.prepare(
     `INSERT INTO executions (session, number, acknowledged, body) VALUES (?, ?, ?, ?)
@@ -90,6 +111,12 @@ export function openStore(folder: string): Store {
     putSession: (row) => void putSession.run(row.id, row.project, row.usedAt, JSON.stringify(row)),
     session: (id) => body<SessionRow>(getSession.get(id)),
     sessionsOf: (project) => bodies<SessionRow>(getSessions.all(project)),
+    ownedUnusedSince: (time) => bodies<SessionRow>(getUnused.all(time)),
+    removeSession(id) {
+      for (const removal of removals) removal.run(id);
+    },
+    putAlias: (owner, alias, session) => void putAlias.run(owner, alias, session),
+    alias: (owner, alias) => (getAlias.get(owner, alias) as { session: string } | undefined)?.session,
     putExecution: (record, acknowledged) =>
       void putExecution.run(record.session, record.number, acknowledged, JSON.stringify(record)),
     execution: (session, number) => body<ExecutionRecord>(getExecution.get(session, number)),

@@ -14,6 +14,12 @@ export function textOf(output: Output): string {
   }
 }
 
+/** Where the text of an output belongs. */
+export function streamOf(output: Output): 'stdout' | 'stderr' {
+  if (output.type === 'stream') return output.name;
+  return output.type === 'error' ? 'stderr' : 'stdout';
+}
+
 /** A picture's text is only a stand-in for it, and is left out. */
 function shownText(data: MimeBundle): string {
   if (imageIn(data)) return '';

@@ -14,13 +14,16 @@ const LONGEST_WAIT = 50;
 
 export const execute = defineTool({
   name: 'execute',
-  title: 'Execute Python',
+  title: 'Execute code',
   description:
-    'Run Python in a live session: variables, imports and functions persist between calls. The last expression is shown without print; figures come back as images. ' +
+    'Run code in a live session. Python: variables, imports and functions persist between calls; the last expression is shown without print; figures come back as images. ' +
+    'interpreter="bash" keeps variables and folder; node, typescript, go and cpp run whole programs. ' +
     'Missing packages are installed at their import (builtin interpreter). Processes the code leaves behind end with the call. ' +
     'For work of more than a minute set background=true, then get_output.',
   input: z.object({
-    code: z.string().describe('Python code; IPython magics and !shell work in the builtin interpreter.'),
+    code: z
+      .string()
+      .describe('Python unless interpreter says otherwise; IPython magics and !shell work in the builtin interpreter.'),
     interpreter: shared.interpreter,
     session: shared.session,
     timeout: z
@@ -36,8 +39,10 @@ export const execute = defineTool({
   async handler({ code, interpreter, session, timeout, background }, context) {
     const place = context.sessions.get(session);
     if (background)
-      return startedAnswer(place.execute({ code, interpreter, timeout: timeout ?? 0, isAnnounced: true }));
-    const execution = place.execute({ code, interpreter, timeout, signal: context.signal });
+      return startedAnswer(
+        place.execute({ code, interpreter, timeout: timeout ?? 0, isStateful: true, isAnnounced: true }),
+      );
+    const execution = place.execute({ code, interpreter, timeout, isStateful: true, signal: context.signal });
     const stop = reportProgress(execution, context);
     await execution.done;
     stop();

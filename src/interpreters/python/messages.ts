@@ -29,9 +29,12 @@ const rich = { data: bundle, metadata: bundle.default({}), preview: z.string().o
 const done = z.object({
   ev: z.literal('done'),
   ...shown,
-  status: z.enum(['ok', 'error', 'exit']).optional(),
+  status: z.enum(['ok', 'error', 'exit', 'signal']).optional(),
   code: z.number().optional(),
   ename: z.string().optional(),
+  signal: z.string().optional(),
+  oom: z.boolean().optional(),
+  steps: z.number().optional(),
   death: death.optional(),
   cause: z.string().nullable(),
   stopped: z
@@ -124,6 +127,9 @@ function toEnding(message: z.infer<typeof done>): Ending {
     exitCode: message.code,
     errorName: message.ename,
     death: death && { exit: death.exit, signal: death.signal, oom: death.oom },
+    signal: message.signal,
+    isOutOfMemory: message.oom,
+    steps: message.steps,
     brokeChannel: message.cause === 'channel' || undefined,
     stopped: stopped ?? undefined,
     wall: message.wall,

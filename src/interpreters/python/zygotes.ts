@@ -19,17 +19,24 @@ const PATIENCE = 20_000;
 
 export interface ZygoteSpec {
   python: string;
-  /** Modules that sessions find already imported. */
+  /** Modules that sessions find already imported; or `PROGRAMS`. */
   preload: string[];
 }
+
+/** In place of modules: a zygote for programs of other languages. */
+export const PROGRAMS = ['--programs'];
 
 export interface SpawnRequest {
   /** Where the session's driver is to listen. */
   socket: string;
   cwd: string;
+  /** Mounts that folder at /mnt/data for the session. */
+  place?: boolean;
   env: Record<string, string>;
   linger: number;
   startup: string | null;
+  /** A process, by its id and the time it started, with which the session's driver ends. */
+  owner?: [number, string];
 }
 
 export interface Zygotes {
@@ -40,14 +47,15 @@ export interface Zygotes {
   close(): void;
 }
 
-export function createZygotes(runtime: string): Zygotes {
+/** `env` is what the zygotes themselves are started with. */
+export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.env): Zygotes {
   const live = new Map<string, Promise<Zygote>>();
 
   function find(spec: ZygoteSpec): Promise<Zygote> {
     const key = keyOf(spec);
     const known = live.get(key);
     if (known) return known;
-    const starting = openZygote(spec, join(runtime, 'z', key));
+    const starting = openZygote(spec, join(runtime, 'z', key), env);
     live.set(key, starting);
     const forget = () => live.get(key) === starting && live.delete(key);
     starting.then((zygote) => zygote.socket.once('close', forget), forget);
@@ -74,7 +82,7 @@ interface Zygote {
   ask(message: object): Promise<void>;
 }
 
-async function openZygote(spec: ZygoteSpec, folder: string): Promise<Zygote> {
+async function openZygote(spec: ZygoteSpec, folder: string, env: NodeJS.ProcessEnv): Promise<Zygote> {
   const path = join(folder, 'sock');
   const found = await openSocket(path);
   if (found) return talkTo(found, spec);
@@ -82,12 +90,12 @@ async function openZygote(spec: ZygoteSpec, folder: string): Promise<Zygote> {
   const started = await withLock(
     `${folder}.lock`,
     undefined,
-    async () => (await openSocket(path)) ?? launch(spec, folder, path),
+    async () => (await openSocket(path)) ?? launch(spec, folder, path, env),
   );
   return talkTo(started, spec);
 }
 
-async function launch(spec: ZygoteSpec, folder: string, path: string): Promise<Socket> {
+async function launch(spec: ZygoteSpec, folder: string, path: string, env: NodeJS.ProcessEnv): Promise<Socket> {
   privateFolder(folder);
   rmSync(path, { force: true });
   const logPath = join(folder, 'log');
@@ -95,6 +103,7 @@ async function launch(spec: ZygoteSpec, folder: string, path: string): Promise<S
   const child = spawn(spec.python, [DRIVER, path, ...spec.preload], {
     cwd: '/',
     detached: true,
+    env,
     stdio: ['ignore', log, log],
   });
   closeSync(log);

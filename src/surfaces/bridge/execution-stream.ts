@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Output } from '../../interpreters/interpreter.ts';
 import type { ExecuteRequest, Session } from '../../sessions/session.ts';
-import { imageIn, textOf } from '../../sessions/text.ts';
+import { imageIn, streamOf, textOf } from '../../sessions/text.ts';
 import { notesOn } from '../../tools/execution-answer.ts';
 import type { BridgeEvent } from './protocol.ts';
 
@@ -13,7 +13,7 @@ export async function streamExecution(
   request: ExecuteRequest,
   write: (event: BridgeEvent) => void,
 ): Promise<void> {
-  const execution = session.execute({ ...request, isAnnounced: true });
+  const execution = session.execute({ ...request, isStateful: true, isAnnounced: true });
   const { number } = execution.record;
   write({ type: 'started', session: session.id, execution: number });
   let pictures = 0;
@@ -25,15 +25,11 @@ export async function streamExecution(
       return write({ type: 'text', to: 'stderr', text: `[figure: ${path}]\n` });
     }
     const text = textOf(output);
-    if (text) write({ type: 'text', to: isForStderr(output) ? 'stderr' : 'stdout', text });
+    if (text) write({ type: 'text', to: streamOf(output), text });
   });
   const record = await execution.done;
   const notes = notesOn(record, Number.POSITIVE_INFINITY);
   write({ type: 'done', outcome: record.outcome ?? 'error', exitCode: record.exitCode ?? 1, notes });
-}
-
-function isForStderr(output: Output): boolean {
-  return output.type === 'error' || (output.type === 'stream' && output.name === 'stderr');
 }
 
 function pictureIn(output: Output) {

@@ -7,11 +7,15 @@ import type { Sessions } from '../../sessions/sessions.ts';
 import { imageIn } from '../../sessions/text.ts';
 
 const LARGEST_TEXT = 5_000_000;
+const TEXT = new ResourceTemplate('cuvette://sessions/{session}/executions/{number}/text', { list: undefined });
+const OUTPUT = new ResourceTemplate('cuvette://sessions/{session}/executions/{number}/outputs/{index}', {
+  list: undefined,
+});
 
 export function registerResources(server: McpServer, sessions: Sessions): void {
   server.registerResource(
     'execution-text',
-    new ResourceTemplate('cuvette://sessions/{session}/executions/{number}/text', { list: undefined }),
+    TEXT,
     { title: 'Output of an execution', description: 'The whole text that an execution gave.', mimeType: 'text/plain' },
     async (uri, { session, number }) => {
       const { transcript } = find(sessions, uri, session, number);
@@ -21,7 +25,7 @@ export function registerResources(server: McpServer, sessions: Sessions): void {
   );
   server.registerResource(
     'execution-output',
-    new ResourceTemplate('cuvette://sessions/{session}/executions/{number}/outputs/{index}', { list: undefined }),
+    OUTPUT,
     { title: 'Picture of an execution', description: 'A picture that an execution showed, at its full size.' },
     async (uri, { session, number, index }) => {
       const output = find(sessions, uri, session, number).transcript.outputs[Number(index)];

@@ -3,6 +3,7 @@
 import {
   type CallToolResult,
   McpServer,
+  type McpServerOptions,
   type ServerContext,
   type StandardSchemaWithJSON,
 } from '@modelcontextprotocol/server';
@@ -11,7 +12,7 @@ import type * as z from 'zod';
 import type { Logger } from '../../log.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
-import type { ToolAnswer } from '../../tools/define-tool.ts';
+import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
 import { TOOLS } from '../../tools/registry.ts';
 import { VERSION } from '../../version.ts';
 import { registerResources } from './resources.ts';
@@ -19,47 +20,82 @@ import { registerResources } from './resources.ts';
 export interface McpOptions {
   sessions: Sessions;
   log: Logger;
-  /** How the agent's shell reaches this very session. */
-  shellCommand: string;
+  /** How the agent's shell reaches this very session; left out where it cannot. */
+  shellCommand?: string;
+  /** Interrupts the calls that run when aborted; they are answered all the same. */
+  stop?: AbortSignal;
 }
 
-// One validator for all servers: making it is what costs.
+// Over HTTP every request has a server of its own: what is dear to make is made once, for all of them.
 const validator = new AjvJsonSchemaValidator();
+const schemas = new WeakMap<z.ZodObject, StandardSchemaWithJSON>();
 
-export function createMcpServer({ sessions, log, shellCommand }: McpOptions): McpServer {
+/** Any further options are the SDK's own. */
+export function createMcpServer(options: McpOptions, more: McpServerOptions = {}): McpServer {
   const server = new McpServer(
     { name: 'cuvette', title: 'Cuvette', version: VERSION },
     {
       jsonSchemaValidator: validator,
-      instructions:
-        `Live Python sessions that keep their variables. For multi-line code you may also use the shell: ${shellCommand} run <<'PY' … PY ` +
-        'runs in this same session, and the user can read it before approving.',
+      // Neither list ever changes, so nobody needs to hold a stream open to hear of it.
+      capabilities: { tools: { listChanged: false }, resources: { listChanged: false } },
+      instructions: instructionsFor(options.shellCommand),
+      ...more,
     },
   );
-  for (const tool of TOOLS) {
+  registerTools(server, TOOLS, options);
+  registerResources(server, options.sessions);
+  return server;
+}
+
+export function registerTools(server: McpServer, tools: readonly Tool[], { sessions, log, stop }: McpOptions): void {
+  for (const tool of tools) {
     const { name, title, description, input, output, annotations } = tool;
     server.registerTool(
       name,
       { title, description, inputSchema: described(input), outputSchema: described(output), annotations },
       async (args, ctx) => {
-        const answer = await callTool(
-          tool,
-          args,
-          { sessions, signal: ctx.mcpReq.signal, progress: progressOf(ctx) },
-          log,
-        );
-        return toResult(answer);
+        const signal = stop ? AbortSignal.any([ctx.mcpReq.signal, stop]) : ctx.mcpReq.signal;
+        return toResult(await callTool(tool, args, { sessions, signal, progress: progressOf(ctx) }, log));
       },
     );
   }
-  registerResources(server, sessions);
-  return server;
+}
+
+function instructionsFor(shellCommand: string | undefined): string {
+  const purpose = 'Live Python sessions that keep their variables.';
+  if (shellCommand === undefined) {
+    return `${purpose} Calls that name no session share your default one; session: "new" opens another, and the answer has its id.`;
+  }
+  return (
+    `${purpose} For multi-line code you may also use the shell: ${shellCommand} run <<'PY' … PY ` +
+    'runs in this same session, and the user can read it before approving.'
+  );
 }
 
 /** A schema that is shown to clients, and not checked by the SDK: `callTool` checks the input, once, for every surface. */
 function described(schema: z.ZodObject): StandardSchemaWithJSON {
+  const known = schemas.get(schema);
+  if (known) return known;
   const { jsonSchema } = schema['~standard'];
-  return { '~standard': { version: 1, vendor: 'cuvette', validate: (value) => ({ value }), jsonSchema } };
+  const shown: StandardSchemaWithJSON = {
+    '~standard': {
+      version: 1,
+      vendor: 'cuvette',
+      validate: (value) => ({ value }),
+      jsonSchema: { input: once(jsonSchema.input), output: once(jsonSchema.output) },
+    },
+  };
+  schemas.set(schema, shown);
+  return shown;
+}
+
+/** Converts a schema at its first use; the SDK always asks for the same target. */
+function once<Options, Json>(convert: (options: Options) => Json): (options: Options) => Json {
+  let json: Json | undefined;
+  return (options) => {
+    json ??= convert(options);
+    return json;
+  };
 }
 
 function toResult({ text, structured, images = [], links = [], isError = false }: ToolAnswer): CallToolResult {

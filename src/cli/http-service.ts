@@ -1,0 +1,127 @@
+/** The HTTP service of `cuvette serve`: put together, listening, and taken apart again. */
+
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createAdaptorServer } from '@hono/node-server';
+import type { Config } from '../config.ts';
+import { CuvetteError } from '../errors.ts';
+import { openFileStore } from '../files/store.ts';
+import { zygoteSpec } from '../interpreters/python/environment.ts';
+import { probePlace } from '../interpreters/python/place.ts';
+import type { Logger } from '../log.ts';
+import type { Foundation } from '../sessions/foundation.ts';
+import { createSharedSessions } from '../sessions/shared-sessions.ts';
+import { createMcpHttp } from '../surfaces/mcp/http.ts';
+import { createAccess } from '../surfaces/rest/access.ts';
+import { createApp } from '../surfaces/rest/app.ts';
+import { createVersions } from '../surfaces/rest/versions.ts';
+
+export interface HttpService {
+  readonly url: string;
+  readonly sandbox: string;
+  /** Who may come in. */
+  readonly access: string;
+  /** The languages that can be run, for people. */
+  languages(): Promise<string>;
+  /** True once nothing runs. */
+  isIdle(): boolean;
+  /** Ends; interpreters wait for the next server if `isLeaving`, and end otherwise. */
+  close(isLeaving: boolean): Promise<void>;
+}
+
+const SWEEP_EVERY = 30_000;
+/** Longer than any client keeps a connection without use: the client closes it first, and loses no request. */
+const KEEP_ALIVE = 75_000;
+const LAST_ANSWERS = 5000;
+
+export async function openHttpService(options: {
+  config: Config;
+  /** Whether the port was chosen by the user; if not, another one will do. */
+  isPortChosen: boolean;
+  foundation: Foundation;
+  log: Logger;
+}): Promise<HttpService> {
+  const { config, foundation, log } = options;
+  const access = createAccess(config);
+  access.check(config.host);
+  const python = await foundation.environment.state().then(
+    (state) => zygoteSpec(state).python,
+    () => undefined,
+  );
+  const place = python ? await probePlace(python) : { isPossible: false, problem: 'there is no Python' };
+  const sandbox = place.isPossible
+    ? 'none (code runs as you; each session has its own /mnt/data)'
+    : `none (code runs as you, and /mnt/data is a folder elsewhere: ${place.problem})`;
+  const files = openFileStore({ folder: config.uploadsDir ?? join(foundation.paths.data, 'files') });
+  const shared = createSharedSessions({
+    foundation,
+    place: place.isPossible,
+    folder: config.notebooksDir ?? join(foundation.paths.data, 'sessions'),
+    most: config.maxSessions,
+    idle: config.sessionIdle,
+    age: config.sessionAge,
+    keep: config.keepFiles,
+    onRemoved: (id) => files.removeSession(id),
+  });
+  const mcp = createMcpHttp({ sessionsFor: (principal) => shared.of(principal.id), log });
+  const app = createApp({ config, access, foundation, shared, files, mcp, log, sandbox });
+  const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+  server.keepAliveTimeout = KEEP_ALIVE;
+  server.requestTimeout = 0; // A large upload over a slow line takes its time; headers do not.
+  await listen(server, config, options.isPortChosen);
+  shared.warmUp().catch((error: unknown) => log.warn({ err: error }, 'start'));
+  const sweeper = setInterval(() => {
+    shared.sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep'));
+    files.expire(Date.now() - config.keepFiles * 1000);
+  }, SWEEP_EVERY);
+  sweeper.unref();
+  const { port } = server.address() as AddressInfo;
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+
+  return {
+    url: `http://${host}:${port}`,
+    sandbox,
+    access: access.describe(),
+    async languages() {
+      const runtimes = await createVersions(foundation.environment).all();
+      const others = runtimes.filter(({ lang, version }) => lang !== 'py' && version !== null);
+      return others.map(({ lang }) => (lang === 'cpp' ? 'c++' : lang === 'js' ? 'node' : lang)).join(' · ');
+    },
+    isIdle: () => shared.size === 0,
+    async close(isLeaving) {
+      clearInterval(sweeper);
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      await mcp.close();
+      const patience = setTimeout(() => server.closeAllConnections(), LAST_ANSWERS);
+      await closed;
+      clearTimeout(patience);
+      await shared.close(isLeaving);
+      files.close();
+    },
+  };
+}
+
+async function listen(server: Server, { host, port }: Config, isPortChosen: boolean): Promise<void> {
+  const attempt = (wanted: number) =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(wanted, host, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  try {
+    await attempt(port);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE' && !isPortChosen) return attempt(0);
+    const why = code === 'EADDRINUSE' ? 'another program uses it' : code === 'EACCES' ? 'it is not yours to use' : code;
+    throw new CuvetteError(
+      'invalid_input',
+      `The service cannot listen on ${host}, port ${port}: ${why}. Choose another with --port (CUVETTE_PORT), or --port 0 for any.`,
+      { cause: error },
+    );
+  }
+}

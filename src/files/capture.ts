@@ -1,0 +1,107 @@
+/** Copying a file out of a workspace while code may still change it: its name, what stands on the way to it, and its bytes. */
+
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { chmod, copyFile, type FileHandle, lstat, open, rm } from 'node:fs/promises';
+import { resolve, sep } from 'node:path';
+import { CuvetteError } from '../errors.ts';
+import { holdFolder, pathOfHandle } from './folder.ts';
+import { etagOf, spool, tooLarge } from './spool.ts';
+
+/** Larger files get an etag without their bytes being read for it. */
+const HASHED = 64 * 1024 * 1024;
+
+const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+export interface Captured {
+  size: number;
+  etag: string;
+}
+
+/** Copies a file to a new one at `to`. The path ends with the parts of the name, and none of these may be a symlink. */
+export async function capture(path: string, name: string, limit: number, to: string): Promise<Captured> {
+  const source = await openRegular(path, name);
+  try {
+    const { size, mtimeMs } = await source.stat();
+    if (size > limit) throw tooLarge(limit);
+    if (await clone(source, to)) return await finishClone(to, limit);
+    const hash = size <= HASHED ? createHash('sha256') : undefined;
+    const copied = await spool(bytesOf(source, size), to, limit, hash);
+    return { size: copied, etag: hash ? etagOf(hash) : quickEtag(copied, mtimeMs) };
+  } finally {
+    await source.close();
+  }
+}
+
+async function openRegular(path: string, name: string): Promise<FileHandle> {
+  const root = resolve(path).split(sep);
+  const below = root.splice(-name.split('/').length);
+  const last = below.pop() ?? '';
+  const folder = await holdFolder(root.join(sep) || sep, below);
+  try {
+    // To open a FIFO or a device can have effects, so they are told apart before. What counts is what was opened.
+    if (!(await lstat(folder.entry(last))).isFile()) throw notRegular(name);
+    const handle = await open(folder.entry(last), TO_READ);
+    if ((await handle.stat()).isFile()) return handle;
+    await handle.close();
+    throw notRegular(name);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ELOOP' || code === 'ENXIO') throw notRegular(name, error);
+    if (code !== 'ENOENT') throw error;
+    throw new CuvetteError('unknown_file', `There is no file ${name} any more.`, { cause: error });
+  } finally {
+    await folder.close();
+  }
+}
+
+/**
+ * Shares the bytes between the two files, where the file system can. Node's copyFile would copy them otherwise, but
+ * never ends if its source is cut short meanwhile; so it is only asked for what is done in one step.
+ */
+async function clone(source: FileHandle, to: string): Promise<boolean> {
+  if (process.platform !== 'linux') return false;
+  const how = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE_FORCE;
+  return copyFile(pathOfHandle(source), to, how).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function finishClone(path: string, limit: number): Promise<Captured> {
+  const handle = await open(path);
+  try {
+    const { size, mtimeMs } = await handle.stat();
+    if (size > limit) throw tooLarge(limit);
+    await chmod(path, 0o600);
+    await handle.sync();
+    if (size > HASHED) return { size, etag: quickEtag(size, mtimeMs) };
+    const hash = createHash('sha256');
+    for await (const chunk of bytesOf(handle, size)) hash.update(chunk);
+    return { size, etag: etagOf(hash) };
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function* bytesOf(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+  let position = 0;
+  while (position < size) {
+    const room = Buffer.allocUnsafe(Math.min(size - position, 256 * 1024));
+    const { bytesRead } = await handle.read(room, 0, room.length, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield room.subarray(0, bytesRead);
+  }
+}
+
+function quickEtag(size: number, mtimeMs: number): string {
+  return `${size.toString(16)}-${Math.trunc(mtimeMs).toString(16)}`;
+}
+
+function notRegular(name: string, cause?: unknown): CuvetteError {
+  return new CuvetteError('invalid_input', `${name} is not a regular file, so it cannot be kept.`, { cause });
+}

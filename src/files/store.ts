@@ -1,0 +1,207 @@
+/** Files that belong to sessions: their bytes in one folder, their rows in one SQLite file. A row is written last and removed first, so what it speaks of is whole. */
+
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { rm, rmdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import Database from 'libsql';
+import { nanoid } from 'nanoid';
+import { CuvetteError } from '../errors.ts';
+import { privateFolder } from '../paths.ts';
+import { capture } from './capture.ts';
+import { contentTypeOf } from './content-type.ts';
+import { safeName } from './names.ts';
+import { placeFile } from './place.ts';
+import { asStorageError, etagOf, moveInto, spool, stoppedBy } from './spool.ts';
+import { nameOfProcess, sweep } from './sweep.ts';
+
+export interface StoredFile {
+  id: string;
+  session: string;
+  name: string;
+  size: number;
+  /** Milliseconds since 1970. */
+  createdAt: number;
+  contentType: string;
+  etag: string;
+  readOnly: boolean;
+  origin: 'upload' | 'output';
+  owner: string;
+}
+
+export interface FileStore {
+  /** Takes a stream to its end, or leaves nothing behind. */
+  receive(input: {
+    session: string;
+    owner: string;
+    name: string;
+    contentType?: string;
+    readOnly?: boolean;
+    /** Bytes. */
+    limit: number;
+    source: AsyncIterable<Uint8Array>;
+    signal?: AbortSignal;
+  }): Promise<StoredFile>;
+  /**
+   * Keeps a copy of a regular file as an output. As many of the path's last parts as the name has are taken for
+   * part of a workspace: none of them may be a symlink.
+   */
+  keep(input: { session: string; owner: string; name: string; path: string; limit?: number }): Promise<StoredFile>;
+  get(session: string, id: string): StoredFile | undefined;
+  /** Oldest first. */
+  list(session: string): StoredFile[];
+  /** Where the bytes are, for reading only. */
+  pathOf(file: StoredFile): string;
+  /** Copies the bytes into a workspace, in place of what has that name there. Read-only files get the mode 0444. */
+  place(file: StoredFile, workspace: string, name: string): Promise<void>;
+  remove(session: string, id: string): boolean;
+  removeSession(session: string): void;
+  /** Whose files a session holds, if it holds any. */
+  ownerOf(session: string): string | undefined;
+  /** Removes the sessions whose newest file is older than this; says how many. */
+  expire(before: number): number;
+  /** Bytes that a session holds. */
+  usage(session: string): number;
+  close(): void;
+}
+
+const READ_ONLY = 0o444;
+const WRITABLE = 0o644;
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS files (session TEXT NOT NULL, id TEXT NOT NULL, owner TEXT NOT NULL, size INTEGER NOT NULL,
+    created_at INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (session, id));
+`;
+
+export function openFileStore({ folder }: { folder: string }): FileStore {
+  privateFolder(folder);
+  const objects = join(folder, 'objects');
+  const incoming = join(folder, 'incoming');
+  const spoolFolder = join(incoming, nameOfProcess());
+  mkdirSync(objects, { recursive: true, mode: 0o700 });
+  mkdirSync(spoolFolder, { recursive: true, mode: 0o700 });
+
+  const db = new Database(join(folder, 'files.db'));
+  db.pragma('busy_timeout = 10000');
+  db.pragma('journal_mode = WAL');
+  db.pragma('synchronous = NORMAL');
+  db.exec(SCHEMA);
+  let isOpen = true;
+
+  const put = db.prepare('INSERT INTO files (session, id, owner, size, created_at, body) VALUES (?, ?, ?, ?, ?, ?)');
+  const get = db.prepare('SELECT body FROM files WHERE session = ? AND id = ?');
+  const list = db.prepare('SELECT body FROM files WHERE session = ? ORDER BY rowid');
+  const remove = db.prepare('DELETE FROM files WHERE session = ? AND id = ? RETURNING body');
+  const removeAll = db.prepare('DELETE FROM files WHERE session = ? RETURNING body');
+  const removeOld = db.prepare(
+    `DELETE FROM files WHERE session IN (SELECT session FROM files GROUP BY session HAVING max(created_at) < ?)
+     RETURNING body`,
+  );
+  const owner = db.prepare('SELECT owner FROM files WHERE session = ? ORDER BY rowid LIMIT 1');
+  const usage = db.prepare('SELECT coalesce(sum(size), 0) AS bytes FROM files WHERE session = ?');
+
+  const pathOf = (file: StoredFile) => join(objects, file.session, file.id);
+  const find = (session: string, id: string) => filesIn(get.all(session, id))[0];
+  const newPath = () => join(spoolFolder, nanoid());
+
+  // What it cannot remove now, the next server may.
+  void sweep({
+    incoming,
+    objects,
+    isKnown: (session, id) => (isOpen ? find(session, id) !== undefined : undefined),
+  }).catch(() => {});
+
+  /** Gives received bytes their place, then their row. */
+  async function settle(temporary: string, file: StoredFile): Promise<StoredFile> {
+    try {
+      await moveInto(join(objects, file.session), temporary, file.id);
+      put.run(file.session, file.id, file.owner, file.size, file.createdAt, JSON.stringify(file));
+      return file;
+    } catch (error) {
+      await rm(temporary, { force: true });
+      await rm(pathOf(file), { force: true });
+      throw asStorageError(error);
+    }
+  }
+
+  /** Removes the bytes of rows that are gone. In the background, one by one: a large file takes the system a while. */
+  function discard(rows: unknown[]): StoredFile[] {
+    const files = filesIn(rows);
+    void (async () => {
+      for (const file of files) {
+        await unlink(pathOf(file)).catch(() => {});
+        await rmdir(join(objects, file.session)).catch(() => {});
+      }
+    })();
+    return files;
+  }
+
+  return {
+    async receive({ session, owner, name, contentType, readOnly, limit, source, signal }) {
+      const safe = safeName(name);
+      checkSession(session);
+      const hash = createHash('sha256');
+      const temporary = newPath();
+      const size = await spool(signal ? stoppedBy(signal, source) : source, temporary, limit, hash);
+      return settle(temporary, {
+        id: nanoid(),
+        session,
+        name: safe,
+        size,
+        createdAt: Date.now(),
+        contentType: contentTypeOf(safe, contentType),
+        etag: etagOf(hash),
+        readOnly: readOnly ?? false,
+        origin: 'upload',
+        owner,
+      });
+    },
+
+    async keep({ session, owner, name, path, limit = Number.POSITIVE_INFINITY }) {
+      const safe = safeName(name);
+      checkSession(session);
+      const temporary = newPath();
+      const { size, etag } = await capture(path, safe, limit, temporary);
+      return settle(temporary, {
+        id: nanoid(),
+        session,
+        name: safe,
+        size,
+        createdAt: Date.now(),
+        contentType: contentTypeOf(safe),
+        etag,
+        readOnly: false,
+        origin: 'output',
+        owner,
+      });
+    },
+
+    get: find,
+    list: (session) => filesIn(list.all(session)),
+    pathOf,
+    place: (file, workspace, name) =>
+      placeFile(pathOf(file), workspace, name, file.readOnly ? READ_ONLY : WRITABLE).catch((error: unknown) => {
+        throw asStorageError(error);
+      }),
+    remove: (session, id) => discard(remove.all(session, id)).length > 0,
+    removeSession: (session) => void discard(removeAll.all(session)),
+    ownerOf: (session) => (owner.get(session) as { owner: string } | undefined)?.owner,
+    expire: (before) => new Set(discard(removeOld.all(before)).map((file) => file.session)).size,
+    usage: (session) => (usage.get(session) as { bytes: number }).bytes,
+    close() {
+      isOpen = false;
+      db.close();
+    },
+  };
+}
+
+function filesIn(rows: unknown[]): StoredFile[] {
+  return rows.map((row) => JSON.parse((row as { body: string }).body) as StoredFile);
+}
+
+/** A session's name becomes a folder's. */
+function checkSession(session: string): void {
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(session)) {
+    throw new CuvetteError('invalid_input', `${JSON.stringify(session)} cannot be the name of a session.`);
+  }
+}

@@ -1,0 +1,111 @@
+/** What a language is: how its tool is found, and how source becomes a plan of steps. Running the plan is left to others. */
+
+import { constants } from 'node:fs';
+import { lstat, open } from 'node:fs/promises';
+import { isAbsolute, join, normalize, sep } from 'node:path';
+import { CuvetteError } from '../../errors.ts';
+
+export interface Language {
+  /** The interpreter's name in a session. */
+  name: 'bash' | 'node' | 'typescript' | 'go' | 'cpp';
+  title: string;
+  /** What callers may write for it. */
+  aliases: string[];
+  extension: string;
+  /** How to install what is missing. */
+  install: string;
+  probe(): Promise<LanguageInfo>;
+  plan(source: Source): Promise<Plan>;
+  /** Makes what later builds are faster with, once; may take half a minute of one core. */
+  prepare?(cache: string, signal?: AbortSignal): Promise<void>;
+}
+
+export type LanguageInfo = Tool | { missing: string[] };
+
+export interface Tool {
+  version: string;
+  path: string;
+}
+
+/** A place on disk, and where the program sees it. */
+export interface Place {
+  folder: string;
+  seen: string;
+}
+
+export interface Source {
+  code: string;
+  args: string[];
+  /** A new empty folder of this run. Removed after the run. */
+  program: Place;
+  /** The session's workspace. */
+  workspace: Place;
+  /** A private folder that all sessions share: builds, precompiled headers. */
+  cache: string;
+  /** bash: `set -euo pipefail`. */
+  strict: boolean;
+  /** bash only: a file that holds the shell's state between calls; given for stateful sessions. */
+  state?: { file: string; seen: string };
+}
+
+export interface Step {
+  kind: 'build' | 'run';
+  argv: string[];
+  env?: Record<string, string>;
+}
+
+export interface Plan {
+  steps: Step[];
+  /** Files put into the workspace only for this run: removed afterwards, never reported as outputs. Names relative to the workspace. */
+  own: string[];
+  /** Called when the build steps have succeeded and before the program runs, to keep what they made. */
+  built?(): Promise<void>;
+  /** Text for stderr, and no steps: the source cannot be run. Exit code 1. */
+  refused?: string;
+}
+
+/** The language's tool, or an error that says how to get it. */
+export async function toolOf(language: Language): Promise<Tool> {
+  const info = await language.probe();
+  if ('path' in info) return info;
+  throw new CuvetteError(
+    'runtime_missing',
+    `${language.title} cannot be run here: ${info.missing.join(' or ')} was not found. ${language.install}`,
+  );
+}
+
+export type UserFile = { kind: 'file'; bytes: Buffer; stamp: string } | { kind: 'absent' } | { kind: 'other' };
+
+/**
+ * A file of a workspace, as user code may have left it: it waits on no pipe or device, and reads no more than the limit.
+ * A link is not followed: where it leads may be another place in the program's eyes.
+ */
+export async function readUserFile(folder: string, name: string, limit: number): Promise<UserFile> {
+  const path = normalize(name);
+  if (isAbsolute(path) || path.split(sep)[0] === '..') return { kind: 'other' };
+  try {
+    if (await leadsThroughLink(folder, path)) return { kind: 'other' };
+    const file = await open(join(folder, path), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    try {
+      const about = await file.stat();
+      if (!about.isFile() || about.size > limit) return { kind: 'other' };
+      const stamp = `${about.ino} ${about.ctimeMs} ${about.size}`;
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(about.size), 0, about.size, 0);
+      return { kind: 'file', bytes: buffer.subarray(0, bytesRead), stamp };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    return { kind: code === 'ENOENT' || code === 'ENOTDIR' ? 'absent' : 'other' };
+  }
+}
+
+async function leadsThroughLink(folder: string, path: string): Promise<boolean> {
+  let current = folder;
+  for (const part of path.split(sep)) {
+    current = join(current, part);
+    if ((await lstat(current)).isSymbolicLink()) return true;
+  }
+  return false;
+}

@@ -1,0 +1,110 @@
+/**
+ * The precompiled <bits/stdc++.h> of a g++: most of the time of a build is spent on that header.
+ * Made once in the background; without it, or if it is broken, builds just take longer.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { withLock } from '../../file-lock.ts';
+import { runCommand } from '../python/command.ts';
+import { buildKey } from './builds.ts';
+
+const TIMEOUT = 300_000;
+const HEADER = join('bits', 'stdc++.h.gch');
+const READY = 'ready';
+
+const running = new Map<string, Promise<void>>();
+// What the compiler could not make is not tried again.
+const failed = new Set<string>();
+
+/** The folder to include it from, if it is there; else it is on its way. */
+export async function findPrecompiled(
+  compiler: string,
+  version: string,
+  flags: string[],
+  cache: string,
+): Promise<string | undefined> {
+  const folder = await folderOf(compiler, version, flags, cache);
+  if (folder === undefined) return undefined;
+  if (await isReady(folder)) return folder;
+  start(folder, compiler, flags).catch(() => {});
+  return undefined;
+}
+
+/** Makes it, if it is not there. */
+export async function precompile(
+  compiler: string,
+  version: string,
+  flags: string[],
+  cache: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const folder = await folderOf(compiler, version, flags, cache);
+  if (folder !== undefined && !(await isReady(folder))) await start(folder, compiler, flags, signal);
+}
+
+function start(folder: string, compiler: string, flags: string[], signal?: AbortSignal): Promise<void> {
+  if (failed.has(folder)) return Promise.resolve();
+  const making =
+    running.get(folder) ??
+    withLock(`${folder}.lock`, signal, () => make(folder, compiler, flags, signal)).finally(() =>
+      running.delete(folder),
+    );
+  running.set(folder, making);
+  return making;
+}
+
+async function make(folder: string, compiler: string, flags: string[], signal?: AbortSignal): Promise<void> {
+  if (await isReady(folder)) return;
+  const fresh = `${folder}.new-${randomBytes(6).toString('hex')}`;
+  try {
+    await mkdir(join(fresh, 'bits'), { recursive: true, mode: 0o700 });
+    const source = join(fresh, 'everything.h');
+    await writeFile(source, '#include <bits/stdc++.h>\n');
+    const low = ['nice', '-n', '10', compiler, ...flags];
+    const limits = { timeout: TIMEOUT, ...(signal && { signal }) };
+    const { ok } = await runCommand([...low, '-x', 'c++-header', source, '-o', join(fresh, HEADER)], limits);
+    // Used once, so that one which this machine cannot load is never offered.
+    const trial = ['-Winvalid-pch', '-Werror', '-I', fresh, '-x', 'c++', '-fsyntax-only', source];
+    if (!ok || !(await runCommand([...low, ...trial], limits)).ok) {
+      if (!signal?.aborted) failed.add(folder);
+      return;
+    }
+    await writeFile(join(fresh, READY), String((await stat(join(fresh, HEADER))).size));
+    await rm(folder, { recursive: true, force: true });
+    await rename(fresh, folder);
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+}
+
+/** One that was cut off would end every build with an error. */
+async function isReady(folder: string): Promise<boolean> {
+  try {
+    const { size } = await stat(join(folder, HEADER));
+    return String(size) === (await readFile(join(folder, READY), 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** By what the header depends on: a compiler or a C library that was replaced has another. Only g++ has that header. */
+async function folderOf(
+  compiler: string,
+  version: string,
+  flags: string[],
+  cache: string,
+): Promise<string | undefined> {
+  if (!version.startsWith('g++')) return undefined;
+  const files = [await realpath(compiler), '/usr/include/features.h'];
+  const times = await Promise.all(
+    files.map((file) =>
+      stat(file).then(
+        ({ mtimeMs }) => String(mtimeMs),
+        () => '',
+      ),
+    ),
+  );
+  return join(cache, 'cpp', buildKey([compiler, version, ...flags, ...times]).slice(0, 16));
+}

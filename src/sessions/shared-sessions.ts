@@ -1,0 +1,318 @@
+/**
+ * The sessions of a server that works for several callers: each has an owner, a workspace of its own that code sees at /mnt/data,
+ * and a place among those that may live at once. Nobody sees another's.
+ */
+
+import { mkdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { nanoid } from 'nanoid';
+import { CuvetteError } from '../errors.ts';
+import { createRunners } from '../interpreters/process/runners.ts';
+import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
+import type { Foundation } from './foundation.ts';
+import { createSession, type Session } from './session.ts';
+import type { Sessions } from './sessions.ts';
+import type { SessionRow } from './store.ts';
+import { harmlessVariables } from './variables.ts';
+
+export interface SharedSession {
+  readonly session: Session;
+  readonly owner: string;
+  readonly workspace: string;
+  /** The workspace as code sees it. */
+  readonly seen: string;
+  /** True if there was nothing of it before, or only its files. */
+  readonly isNew: boolean;
+}
+
+export interface OpenRequest {
+  owner: string;
+  /** A session's id, if the caller has one. */
+  id?: string | undefined;
+  /** A name that the owner has for it; made if need be. */
+  alias?: string | undefined;
+  /** For one call, of a language that keeps nothing: ends with `release`. */
+  isPassing?: boolean;
+}
+
+export interface SharedSessions {
+  open(request: OpenRequest): Promise<SharedSession>;
+  /** The session of that id if it is this owner's; opened if need be. */
+  find(owner: string, id: string): SharedSession | undefined;
+  /** The id of the session that an alias stands for; made if need be. */
+  idOf(owner: string, alias: string): string;
+  /** True if the id is free or this owner's. */
+  mayUse(owner: string, id: string): boolean;
+  /** After the call that it was opened for; one of a single call ends with it. */
+  release(shared: SharedSession): Promise<void>;
+  /** Ends a session, and forgets all of it. */
+  remove(owner: string, id: string): Promise<boolean>;
+  /** What tools work on for this owner. */
+  of(owner: string): Sessions;
+  readonly size: number;
+  /** Ends what has been idle or alive for too long, and forgets what nobody has used. */
+  sweep(): Promise<void>;
+  warmUp(): Promise<void>;
+  /** Lets go of the interpreters, which wait for another server; or ends them. */
+  close(isLeaving: boolean): Promise<void>;
+}
+
+export interface SharedOptions {
+  foundation: Foundation;
+  /** Where sessions have their folders. */
+  folder: string;
+  /** Whether workspaces can be mounted at /mnt/data. */
+  place: boolean;
+  /** How many may live at once. */
+  most: number;
+  /** Seconds: without a call, since it began, and until it is forgotten. */
+  idle: number;
+  age: number;
+  keep: number;
+  onRemoved?(id: string): void;
+}
+
+interface Held extends SharedSession {
+  usedAt: number;
+  /** When its use was last noted on disk. */
+  notedAt: number;
+  startedAt: number;
+  isPassing: boolean;
+  /** Calls that have opened it, and not released it yet. */
+  calls: number;
+}
+
+const DEFAULT = 'default';
+const NOTE_EVERY = 30_000;
+/** Characters: what an execution prints goes whole into its answer. */
+const LARGEST_ANSWER = 32 << 20;
+const WORKSPACE = '/mnt/data';
+const ID = /^[A-Za-z0-9_-]{21}$/;
+
+export function createSharedSessions(options: SharedOptions): SharedSessions {
+  const { foundation, place } = options;
+  const { runtime, zygotes, environment, limits, programs } = foundation;
+  const runners = createRunners(runtime, zygotes, foundation.programZygote);
+  const held = new Map<string, Held>();
+  const aliases = new Map<string, string>();
+  const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
+  const startedAt = Date.now();
+  const folderOf = (id: string) => join(options.folder, id);
+
+  function hold(row: SessionRow, owner: string, isNew: boolean, isPassing: boolean): Held {
+    const folder = folderOf(row.id);
+    const workspace = join(folder, 'workspace');
+    mkdirSync(workspace, { recursive: true, mode: 0o700 });
+    mkdirSync(join(folder, 'home'), { recursive: true, mode: 0o700 });
+    const store = foundation.store();
+    store.putSession({ ...row, usedAt: Date.now(), server: me, closed: false });
+    const session = createSession({
+      id: row.id,
+      project: workspace,
+      folder,
+      place,
+      variables: harmlessVariables(join(folder, 'home')),
+      runtime,
+      linger: foundation.linger,
+      // The environment is everybody's: no caller changes it for the others.
+      limits: { ...limits, autoInstall: false, maxOutput: Math.min(limits.maxOutput, LARGEST_ANSWER) },
+      programs,
+      store,
+      environment,
+      zygotes,
+      ...(isPassing && { runners }),
+    });
+    const now = Date.now();
+    const seen = place ? WORKSPACE : workspace;
+    const one: Held = {
+      session,
+      owner,
+      workspace,
+      seen,
+      isNew,
+      isPassing,
+      usedAt: now,
+      notedAt: now,
+      startedAt: now,
+      calls: 0,
+    };
+    held.set(row.id, one);
+    return one;
+  }
+
+  function create(owner: string, id: string, isPassing = false): Held {
+    const now = Date.now();
+    const row = { id, project: '', createdAt: now, usedAt: now, agent: null, server: null, closed: false, owner };
+    return hold({ ...row, project: join(folderOf(id), 'workspace') }, owner, true, isPassing);
+  }
+
+  function find(owner: string, id: string): Held | undefined {
+    const known = held.get(id);
+    if (known) return known.owner === owner ? use(known) : undefined;
+    const row = ID.test(id) ? foundation.store().session(id) : undefined;
+    if (row?.owner !== owner || isElsewhere(row)) return undefined;
+    return hold(row, owner, false, false);
+  }
+
+  function use(one: Held): Held {
+    one.usedAt = Date.now();
+    if (one.usedAt - one.notedAt > NOTE_EVERY) {
+      one.notedAt = one.usedAt;
+      const row = foundation.store().session(one.session.id);
+      if (row) foundation.store().putSession({ ...row, usedAt: one.usedAt });
+    }
+    return { ...one, isNew: false };
+  }
+
+  const isElsewhere = (row: SessionRow) =>
+    row.server !== null && row.server.pid !== process.pid && isRunning(row.server);
+
+  function idOf(owner: string, alias: string): string {
+    const key = JSON.stringify([owner, alias]);
+    const store = foundation.store();
+    const id = aliases.get(key) ?? store.alias(owner, alias) ?? nanoid();
+    if (!aliases.has(key)) store.putAlias(owner, alias, id);
+    aliases.set(key, id);
+    return id;
+  }
+
+  function mayUse(owner: string, id: string): boolean {
+    const row = foundation.store().session(id);
+    return row === undefined || row.owner === owner;
+  }
+
+  const isFree = ({ session, calls }: Held) => calls === 0 && session.pending().length === 0;
+
+  /** One that can be ended: nothing runs in it, and it was used before all others. */
+  function leastRecent(): Held | undefined {
+    return [...held.values()].filter(isFree).sort((a, b) => a.usedAt - b.usedAt)[0];
+  }
+
+  function enter(shared: SharedSession): SharedSession {
+    const one = held.get(shared.session.id);
+    if (one) one.calls += 1;
+    return shared;
+  }
+
+  async function makeRoom(): Promise<void> {
+    while (held.size >= options.most) {
+      const victim = leastRecent();
+      if (!victim)
+        throw new CuvetteError(
+          'rate_limited',
+          `All ${options.most} sessions of this server are at work. Try again soon.`,
+          {
+            cause: { retryAfterSeconds: 5 },
+          },
+        );
+      await letGo(victim);
+    }
+  }
+
+  /** Ends its interpreters; its files and its history stay. */
+  async function letGo(one: Held): Promise<void> {
+    const { id } = one.session;
+    held.delete(id);
+    await one.session.stop();
+  }
+
+  async function forget(id: string): Promise<void> {
+    foundation.store().removeSession(id);
+    for (const [key, session] of aliases) if (session === id) aliases.delete(key);
+    await rm(folderOf(id), { recursive: true, force: true });
+    options.onRemoved?.(id);
+  }
+
+  return {
+    async open({ owner, id, alias, isPassing = false }) {
+      const wanted = alias === undefined ? id : idOf(owner, alias);
+      const known = () => (wanted === undefined ? undefined : find(owner, wanted));
+      const already = known();
+      if (already) return enter(already);
+      await makeRoom();
+      const meanwhile = known(); // Another call for it may have come while room was made.
+      if (meanwhile) return enter(meanwhile);
+      // Somebody's files may be kept under the id already; another's id is nobody's here.
+      const fresh =
+        wanted !== undefined && ID.test(wanted) && mayUse(owner, wanted) && !held.has(wanted) ? wanted : nanoid();
+      return enter(create(owner, fresh, isPassing));
+    },
+    find,
+    idOf,
+    mayUse,
+    async release(shared) {
+      const one = held.get(shared.session.id);
+      if (one?.session !== shared.session) return;
+      one.calls -= 1;
+      if (!one.isPassing || !isFree(one)) return;
+      await letGo(one);
+      await rm(folderOf(one.session.id), { recursive: true, force: true });
+    },
+    async remove(owner, id) {
+      const one = find(owner, id);
+      if (!one) return false;
+      for (const { record } of one.session.pending()) one.session.interrupt(record.number);
+      await letGo(one);
+      await forget(id);
+      return true;
+    },
+    of(owner) {
+      const named = (id: string) => {
+        const one = find(owner, id);
+        if (one) return one.session;
+        throw new CuvetteError(
+          'unknown_session',
+          `There is no session ${id}. Leave the session out for the default one, or give "new" for another.`,
+        );
+      };
+      const make = () => {
+        if (held.size >= options.most) void makeRoom().catch(() => {});
+        return create(owner, nanoid()).session;
+      };
+      return {
+        project: WORKSPACE,
+        environment,
+        startedAt,
+        agent: null,
+        socketPath: Promise.resolve(null),
+        get(id) {
+          if (id === 'new') return make();
+          if (id !== undefined) return named(id);
+          const own = idOf(owner, DEFAULT);
+          return find(owner, own)?.session ?? create(owner, own).session;
+        },
+        create: make,
+        all: () => [...held.values()].filter((one) => one.owner === owner).map(({ session }) => session),
+        warmUp: foundation.warmUp,
+        close: async () => {},
+      };
+    },
+    get size() {
+      return held.size;
+    },
+    async sweep() {
+      const now = Date.now();
+      for (const one of [...held.values()]) {
+        const isIdle = now - one.usedAt > options.idle * 1000 || now - one.startedAt > options.age * 1000;
+        if (isIdle && isFree(one)) await letGo(one);
+      }
+      for (const row of foundation.store().ownedUnusedSince(now - options.keep * 1000)) {
+        if (!held.has(row.id) && !isElsewhere(row)) await forget(row.id);
+      }
+    },
+    async warmUp() {
+      await foundation.warmUp();
+      await runners.prepare();
+    },
+    async close(isLeaving) {
+      for (const { session, isPassing } of held.values()) {
+        if (isPassing || !isLeaving) await session.stop();
+        else await session.leave(foundation.linger, null);
+        const row = foundation.store().session(session.id);
+        if (row) foundation.store().putSession({ ...row, closed: true });
+      }
+      await runners.close();
+    },
+  };
+}

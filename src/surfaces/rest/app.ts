@@ -1,0 +1,100 @@
+/** The HTTP service as one app: what every request passes on its way, and the routes, under / and under /v1. */
+
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { nanoid } from 'nanoid';
+import type { Config } from '../../config.ts';
+import type { FileStore } from '../../files/store.ts';
+import type { Logger } from '../../log.ts';
+import { createCalls } from '../../sessions/calls.ts';
+import type { Foundation } from '../../sessions/foundation.ts';
+import type { SharedSessions } from '../../sessions/shared-sessions.ts';
+import { VERSION } from '../../version.ts';
+import type { McpHttp } from '../mcp/http.ts';
+import type { Access } from './access.ts';
+import { execRoutes } from './exec.ts';
+import { streamRoutes } from './exec-stream.ts';
+import { fileRoutes } from './file-routes.ts';
+import { createGuards, limitBody } from './guards.ts';
+import { infoRoutes } from './info.ts';
+import { createMetrics } from './metrics.ts';
+import type { RestEnv } from './principal.ts';
+import { notFound, onError, refuseInvalid } from './problem.ts';
+import { programmaticRoutes } from './programmatic.ts';
+import { createLimiter } from './rate-limit.ts';
+import { requestLog } from './request-log.ts';
+import { createVersions } from './versions.ts';
+
+export interface AppOptions {
+  config: Config;
+  access: Access;
+  foundation: Foundation;
+  shared: SharedSessions;
+  files: FileStore;
+  mcp: McpHttp;
+  log: Logger;
+  sandbox: string;
+}
+
+export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
+  const { config, access, foundation, shared, files, mcp, log } = options;
+  const { environment, paths } = foundation;
+  const metrics = createMetrics();
+  metrics.gauge('cuvette_sessions_live', 'Sessions that are open now.', () => shared.size);
+  const versions = createVersions(environment);
+  const calls = createCalls({ shared, files, largestOutput: config.maxUpload });
+  const exec = { calls, shared, limiter: createLimiter(config), metrics, versions };
+
+  const app = new OpenAPIHono<RestEnv>({
+    defaultHook: refuseInvalid,
+    getPath: (request) => access.getPath(request).replace(/\/{2,}/g, '/'),
+  });
+  app.onError(onError(log, config.pathSecret));
+  app.notFound(notFound);
+  if (config.logRequests) app.use(requestLog(log, config.pathSecret));
+  app.use(metrics.middleware, createGuards(config), access.middleware);
+
+  const routes = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
+  routes.use('/exec', limitBody(config.maxBody));
+  routes.use('/exec/*', limitBody(config.maxBody));
+  routes.use('/mcp', limitBody(config.maxBody));
+  routes.route('/', execRoutes(exec));
+  routes.route('/', streamRoutes(exec));
+  routes.route('/', programmaticRoutes(exec));
+  routes.route(
+    '/',
+    fileRoutes({
+      files,
+      sessionFor: (entity, principal) =>
+        entity === undefined ? nanoid() : shared.idOf(principal.id, `entity:${entity}`),
+      mayUse: (session, principal) => (files.ownerOf(session) ?? principal.id) === principal.id,
+      limits: { upload: config.maxUpload, quota: config.sessionQuota },
+    }),
+  );
+  routes.route(
+    '/',
+    infoRoutes({
+      shared,
+      environment,
+      versions,
+      sandbox: options.sandbox,
+      settings: { maxSessions: config.maxSessions, timeout: config.timeout, files: paths.data, workspaces: paths.data },
+    }),
+  );
+  routes.get('/metrics', metrics.handler);
+  routes.all('/mcp', (c) => mcp.fetch(c.req.raw, c.get('principal')));
+
+  app.route('/', routes);
+  app.route('/v1', routes);
+  app.doc31('/openapi.json', DOCUMENT);
+  app.doc31('/v1/openapi.json', DOCUMENT);
+  return app;
+}
+
+const DOCUMENT = {
+  openapi: '3.1.0',
+  info: {
+    title: 'Cuvette',
+    version: VERSION,
+    description: 'Live code sessions: run code, keep files, on compute that you own.',
+  },
+};

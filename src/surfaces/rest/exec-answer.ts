@@ -1,0 +1,121 @@
+/** What a caller is told of an execution, in the words of every dialect at once. */
+
+import { z } from '@hono/zod-openapi';
+import type { CallResult, OutputFile, RunningCall } from '../../sessions/calls.ts';
+import type { ExecutionRecord } from '../../sessions/record.ts';
+
+const outputFile = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    session_id: z.string(),
+    storage_session_id: z.string(),
+    path: z.string(),
+    size: z.number(),
+    inherited: z.literal(true).optional(),
+  })
+  .openapi('OutputFile');
+
+export const execAnswer = z
+  .object({
+    session_id: z.string(),
+    stdout: z.string(),
+    stderr: z.string(),
+    files: z.array(outputFile),
+    deleted_files: z.array(z.string()).optional(),
+    status: z.string().optional(),
+    run: z.object({
+      stdout: z.string(),
+      stderr: z.string(),
+      output: z.string(),
+      code: z.number().nullable(),
+      signal: z.string().nullable(),
+      status: z.string().nullable(),
+      message: z.string().nullable(),
+      memory: z.number().nullable().openapi({ description: 'Bytes, at the most.' }),
+      cpu_time: z.number().nullable().openapi({ description: 'Milliseconds.' }),
+      wall_time: z.number().nullable().openapi({ description: 'Milliseconds.' }),
+    }),
+    language: z.string(),
+    version: z.string(),
+    runtime_session_id: z.string().optional(),
+    runtime_status: z.enum(['new', 'reused']).optional(),
+  })
+  .openapi('ExecutionResult');
+
+export type ExecAnswer = z.infer<typeof execAnswer>;
+
+export function toAnswer(
+  call: RunningCall,
+  result: CallResult,
+  about: { language: string; version: string; isHinted: boolean },
+): ExecAnswer {
+  const { shared } = call;
+  const { record, stdout, files, deleted, problems } = result;
+  const stderr = withReason(result.stderr, record);
+  const status = statusOf(record);
+  const milliseconds = (seconds: number | null) => (seconds === null ? null : Math.round(seconds * 1000));
+  const message = [record.reason?.message, ...record.notes, ...installedNotes(record), ...problems].filter(Boolean);
+  return {
+    session_id: shared.session.id,
+    stdout,
+    stderr,
+    files: files.map((one) => toFile(one, shared.seen)),
+    ...(deleted.length > 0 && { deleted_files: deleted }),
+    ...(status === 'OL' && { status }),
+    run: {
+      stdout,
+      stderr,
+      output: stdout + stderr,
+      code: record.exitCode,
+      signal: signalOf(record),
+      status,
+      message: message.join(' ') || null,
+      memory: record.peak,
+      cpu_time: milliseconds(record.cpu),
+      wall_time: milliseconds(record.wall),
+    },
+    language: about.language,
+    version: about.version,
+    ...(about.isHinted && {
+      runtime_session_id: shared.session.id,
+      runtime_status: shared.isNew ? 'new' : 'reused',
+    }),
+  };
+}
+
+/** Anything that its author should learn and that is not an exception, whose text is there already. */
+function withReason(stderr: string, { reason }: ExecutionRecord): string {
+  if (!reason || reason.code === 'exception' || reason.code === 'exit') return stderr;
+  const gap = stderr === '' || stderr.endsWith('\n') ? '' : '\n';
+  return `${stderr}${gap}${reason.message}\n`;
+}
+
+function installedNotes({ installed }: ExecutionRecord): string[] {
+  return installed.map(({ distribution, version }) => `Installed ${distribution} ${version}.`);
+}
+
+/** In the letters that judges of programs use. */
+function statusOf({ outcome, reason }: ExecutionRecord): string | null {
+  if (outcome === 'ok' || outcome === null) return null;
+  if (outcome === 'timeout') return 'TO';
+  if (reason?.code === 'output-limit') return 'OL';
+  return outcome === 'died' ? 'SG' : outcome === 'cancelled' ? 'XX' : 'RE';
+}
+
+function signalOf({ reason, exitCode }: ExecutionRecord): string | null {
+  const named = /SIG[A-Z0-9]+/.exec(reason?.code === 'signal' ? reason.message : '')?.[0];
+  return named ?? (reason?.code === 'out-of-memory' || exitCode === 137 ? 'SIGKILL' : null);
+}
+
+function toFile({ file, name, isInherited }: OutputFile, seen: string): z.infer<typeof outputFile> {
+  return {
+    id: file.id,
+    name,
+    session_id: file.session,
+    storage_session_id: file.session,
+    path: `${seen}/${name}`,
+    size: file.size,
+    ...(isInherited && { inherited: true as const }),
+  };
+}

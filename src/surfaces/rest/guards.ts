@@ -1,0 +1,89 @@
+/** What keeps web pages of others from using a service on this machine through its user's browser; and the limit of a body. */
+
+import type { MiddlewareHandler } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { cors } from 'hono/cors';
+import type { Config } from '../../config.ts';
+import { CuvetteError } from '../../errors.ts';
+import { isProtected, isPublic } from './access.ts';
+import { isLoopback } from './loopback.ts';
+import type { RestEnv } from './principal.ts';
+
+const LOCAL_NAMES = ['localhost', '127.0.0.1', '[::1]'];
+const READING = ['GET', 'HEAD', 'OPTIONS'];
+const EXPOSED = ['Content-Disposition', 'Content-Length', 'ETag', 'Mcp-Session-Id', 'Retry-After', 'WWW-Authenticate'];
+const PREFLIGHT_AGE = 600;
+
+/** Stands before access: a browser asks for leave without a credential. */
+export function createGuards(config: Config): MiddlewareHandler<RestEnv> {
+  const { corsOrigins } = config;
+  const isForAll = corsOrigins.includes('*');
+  if (isForAll && !isProtected(config)) {
+    throw new CuvetteError(
+      'invalid_input',
+      'With * in --cors-origins (CUVETTE_CORS_ORIGINS, CORS_ALLOW_ORIGINS) and no key, every web page that you open could run code here. ' +
+        'Name the origins, such as https://chat.example.com, or set --api-key, --path-secret or --jwt-public-key.',
+    );
+  }
+  const allow = cors({
+    origin: isForAll ? '*' : corsOrigins,
+    allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    exposeHeaders: EXPOSED,
+    maxAge: PREFLIGHT_AGE,
+  });
+  // With a credential to show, a page that points a name of its own here gains nothing.
+  const hosts =
+    isLoopback(config.host) && !isProtected(config)
+      ? [...new Set([...LOCAL_NAMES, bracketed(config.host)])]
+      : undefined;
+
+  return async (c, next) => {
+    const host = c.req.header('host') ?? new URL(c.req.url).host;
+    if (hosts && !hosts.includes(nameOf(host))) {
+      throw new CuvetteError(
+        'forbidden',
+        `This service does not answer to the name ${JSON.stringify(host)}, which a web page could have pointed here. ` +
+          `Use one of these: ${hosts.join(', ')}. A proxy in front must send such a Host header.`,
+      );
+    }
+    const origin = c.req.header('origin');
+    if (origin === undefined || isOwn(origin, host)) return next();
+    if (isForAll || corsOrigins.includes(origin)) return allow(c, next);
+    if (READING.includes(c.req.method) && isPublic(c.req.path)) return next();
+    throw new CuvetteError(
+      'forbidden',
+      `A web page of ${JSON.stringify(origin)} may not use this service. ` +
+        'To let it, add its origin to --cors-origins (CUVETTE_CORS_ORIGINS).',
+    );
+  };
+}
+
+/** For requests that are held in memory; an upload has limits of its own. */
+export function limitBody(maxSize: number): MiddlewareHandler {
+  return bodyLimit({
+    maxSize,
+    onError: () => {
+      throw new CuvetteError(
+        'too_large',
+        `The body of the request is larger than ${maxSize} bytes. Send less, upload it as a file, or raise --max-body (CUVETTE_MAX_BODY).`,
+      );
+    },
+  });
+}
+
+/** The name in a Host header, without the port; empty for what is none. */
+function nameOf(host: string): string {
+  return /^(\[[\da-f:.]+\]|[^:@/\s[\]]+)(:\d+)?$/i.exec(host)?.[1]?.toLowerCase() ?? '';
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host.toLowerCase();
+}
+
+/** A proxy in front may speak TLS where the service does not, so the scheme does not count. */
+function isOwn(origin: string, host: string): boolean {
+  if (!/^https?:\/\//.test(origin) || !URL.canParse(origin)) return false;
+  const { protocol, host: from } = new URL(origin);
+  const here = `${protocol}//${host}`;
+  return URL.canParse(here) && new URL(here).host === from;
+}

@@ -1,0 +1,107 @@
+/** What the service says of itself: that it is there, how it is, what it can run. */
+
+import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
+import { CuvetteError } from '../../errors.ts';
+import type { Environment } from '../../interpreters/python/environment.ts';
+import type { SharedSessions } from '../../sessions/shared-sessions.ts';
+import { environmentSentence } from '../../tools/scope.ts';
+import { VERSION } from '../../version.ts';
+import { NOBODY } from './access.ts';
+import type { RestEnv } from './principal.ts';
+import { refuseInvalid } from './problem.ts';
+import type { Versions } from './versions.ts';
+
+export interface InfoOptions {
+  shared: SharedSessions;
+  environment: Environment;
+  versions: Versions;
+  settings: { maxSessions: number; timeout: number; files: string; workspaces: string };
+  /** A sentence on what keeps code from harm. */
+  sandbox: string;
+}
+
+const FEATURES = ['sessions', 'files', 'streaming', 'programmatic tool calls', 'mcp', 'openapi', 'metrics'];
+const ENDPOINTS = {
+  exec: 'POST /exec',
+  stream: 'POST /exec/stream',
+  programmatic: 'POST /exec/programmatic',
+  upload: 'POST /upload',
+  upload_batch: 'POST /upload/batch',
+  files: 'GET /files/{session_id}',
+  download: 'GET /download/{session_id}/{file_id}',
+  delete_session: 'DELETE /sessions/{session_id}',
+  mcp: 'POST /mcp',
+  health: 'GET /health',
+  libraries: 'GET /libraries',
+  metrics: 'GET /metrics',
+  openapi: 'GET /openapi.json',
+};
+
+const json = (description: string) => ({ description, content: { 'application/json': { schema: z.looseObject({}) } } });
+
+export function infoRoutes(options: InfoOptions): OpenAPIHono<RestEnv> {
+  const app = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
+  const root = { name: 'Cuvette', version: VERSION, features: FEATURES, endpoints: ENDPOINTS };
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/',
+      summary: 'What this is',
+      responses: { 200: json('Its name, and the ways in.') },
+    }),
+    (c) => c.json(root, 200),
+  );
+
+  app.openapi(
+    createRoute({ method: 'get', path: '/health', summary: 'How it is', responses: { 200: json('Its state.') } }),
+    async (c) => {
+      if (c.get('principal') === NOBODY) return c.json({ status: 'healthy' }, 200);
+      const { shared, settings, versions, sandbox } = options;
+      const runtimes = await versions.all();
+      const capabilities = runtimes.map(({ lang, title, version, missing, install }) => [
+        lang,
+        { available: missing.length === 0, missing, title, version, install },
+      ]);
+      const body = {
+        status: 'healthy',
+        version: VERSION,
+        sandbox,
+        active_sessions: shared.size,
+        cleaned_sessions: 0,
+        max_sessions: settings.maxSessions,
+        execution_timeout: settings.timeout,
+        uploads_dir: settings.files,
+        notebooks_dir: settings.workspaces,
+        environment: await environmentSentence(options.environment),
+        runtime_capabilities: Object.fromEntries(capabilities),
+        runtime_libraries: { py: Object.keys(await versions.packages().catch(() => ({}))) },
+      };
+      return c.json(body, 200);
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/libraries',
+      summary: 'Which libraries there are',
+      request: { query: z.object({ runtime: z.string().optional() }) },
+      responses: { 200: json('By language, with their versions.') },
+    }),
+    async (c) => {
+      const { runtime } = c.req.valid('query');
+      const runtimes = await options.versions.all();
+      const wanted = runtimes.filter(({ aliases }) => !runtime || aliases.includes(runtime.toLowerCase()));
+      if (wanted.length === 0)
+        throw new CuvetteError(
+          'unknown_runtime',
+          `There is no runtime ${runtime}. There are: ${runtimes.map(({ lang }) => lang).join(', ')}.`,
+        );
+      const packages = await options.versions.packages().catch(() => ({}));
+      const libraries = wanted.map(({ lang }) => [lang, lang === 'py' ? packages : {}]);
+      return c.json({ runtime_libraries: Object.fromEntries(libraries) }, 200);
+    },
+  );
+  return app;
+}

@@ -1,0 +1,56 @@
+/** What the service counts about itself, for `GET /metrics`. */
+
+import type { Handler, MiddlewareHandler } from 'hono';
+import { matchedRoutes } from 'hono/route';
+import type { RestEnv } from './principal.ts';
+import { CONTENT_TYPE, createRegistry } from './prometheus.ts';
+
+/** Seconds: from a warm call to the longest one that is usual. */
+const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+
+export interface Metrics {
+  middleware: MiddlewareHandler<RestEnv>;
+  handler: Handler<RestEnv>;
+  /** Language and outcome come from short lists of ours, never from a request: each pair is a series that stays. */
+  execution(language: string, outcome: string, seconds: number): void;
+  uploaded(bytes: number): void;
+  downloaded(bytes: number): void;
+  gauge(name: string, help: string, read: () => number): void;
+  render(): string;
+}
+
+export function createMetrics(): Metrics {
+  const registry = createRegistry();
+  const requests = registry.counter('cuvette_requests_total', 'Requests answered.');
+  const executions = registry.counter('cuvette_executions_total', 'Executions that have ended.');
+  const seconds = registry.histogram('cuvette_execution_seconds', 'How long executions took.', BUCKETS);
+  const uploads = registry.counter('cuvette_uploads_bytes_total', 'Bytes of files uploaded.');
+  const downloads = registry.counter('cuvette_downloads_bytes_total', 'Bytes of files downloaded.');
+  uploads(0);
+  downloads(0);
+  registry.gauge('cuvette_uptime_seconds', 'Seconds since the service started.', () => process.uptime());
+  registry.gauge('process_resident_memory_bytes', 'Memory of the service, without its interpreters.', () =>
+    process.memoryUsage.rss(),
+  );
+  registry.gauge('nodejs_heap_size_used_bytes', "Memory in use by the service's objects.", () => {
+    return process.memoryUsage().heapUsed;
+  });
+
+  return {
+    async middleware(c, next) {
+      await next();
+      // By the route's pattern: a path of the caller's would make a series for everyone who asks.
+      const route = matchedRoutes(c).findLast(({ path }) => path !== '/*' && path !== '*')?.path ?? 'none';
+      requests(1, { route, status: c.res.status });
+    },
+    handler: (c) => c.body(registry.render(), 200, { 'content-type': CONTENT_TYPE }),
+    execution(language, outcome, time) {
+      executions(1, { language, outcome });
+      seconds(time, { language });
+    },
+    uploaded: (bytes) => uploads(bytes),
+    downloaded: (bytes) => downloads(bytes),
+    gauge: registry.gauge,
+    render: registry.render,
+  };
+}

@@ -1,0 +1,273 @@
+/**
+ * `POST /exec/programmatic`: a program that calls the caller's own tools. It runs once, and waits where it asks; each answer of ours
+ * carries its questions, each further request of the caller's the results.
+ */
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
+import { nanoid } from 'nanoid';
+import { CuvetteError } from '../../errors.ts';
+import type { RunningCall } from '../../sessions/calls.ts';
+import type { SharedSession } from '../../sessions/shared-sessions.ts';
+import {
+  bashPrelude,
+  openToolChannel,
+  pythonPrelude,
+  type ToolCall,
+  type ToolChannel,
+} from '../../sessions/tool-channel.ts';
+import { toolName } from '../../sessions/tool-names.ts';
+import { goneSignal } from './caller.ts';
+import { answerOf, type ExecOptions } from './exec.ts';
+import { execBody, interpreterFor, toCall } from './exec-request.ts';
+import type { RestEnv } from './principal.ts';
+import { refuseInvalid } from './problem.ts';
+
+/** Milliseconds: questions that come together are asked together. */
+const TOGETHER = 40;
+const DEFAULT_TIMEOUT = 15_000;
+const SHORTEST_TIMEOUT = 1000;
+const LONGEST_TIMEOUT = 300_000;
+/** A program whose caller never comes back is ended. */
+const ABANDONED = 5 * 60_000;
+const MOST_CALLS = 1000;
+
+const body = execBody
+  .partial({ lang: true, code: true })
+  .extend({
+    language: z.string().nullish(),
+    tools: z.array(z.object({ name: z.string().min(1).max(200) })).nullish(),
+    continuation_token: z.string().nullish(),
+    tool_results: z
+      .array(
+        z.object({
+          call_id: z.string(),
+          result: z.unknown().optional(),
+          is_error: z.boolean().nullish(),
+          error_message: z.string().nullish(),
+        }),
+      )
+      .nullish(),
+  })
+  .openapi('ProgrammaticExecution');
+
+const answer = z
+  .object({
+    status: z.enum(['tool_call_required', 'completed', 'error']),
+    session_id: z.string(),
+    continuation_token: z.string().optional(),
+    tool_calls: z.array(z.object({ id: z.string(), name: z.string(), input: z.unknown() })).optional(),
+    stdout: z.string().optional(),
+    stderr: z.string().optional(),
+    error: z.string().optional(),
+  })
+  .loose()
+  .openapi('ProgrammaticAnswer');
+
+const route = createRoute({
+  method: 'post',
+  path: '/exec/programmatic',
+  summary: 'Run code that calls your tools',
+  request: { body: { content: { 'application/json': { schema: body } }, required: true } },
+  responses: {
+    200: { description: 'Questions, or the end.', content: { 'application/json': { schema: answer } } },
+  },
+});
+
+interface Run {
+  owner: string;
+  requestId: string | undefined;
+  call: RunningCall;
+  channel: ToolChannel;
+  /** Names in the program to names of the tools. */
+  tools: Map<string, string>;
+  questions: ToolCall[];
+  onQuestion: () => void;
+  lang: string;
+  /** Milliseconds of its own work that are left to it. */
+  left: number;
+  isTimedOut: boolean;
+  asked: number;
+  token: string | undefined;
+  abandoned?: NodeJS.Timeout;
+  stop: () => void;
+}
+
+export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
+  const app = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
+  const runs = new Set<Run>();
+
+  app.openapi(route, async (c) => {
+    const given = c.req.valid('json');
+    const owner = c.get('principal').id;
+    if (given.continuation_token) {
+      const run = [...runs].find((one) => one.token === given.continuation_token && one.owner === owner);
+      if (!run)
+        throw new CuvetteError('unknown_execution', 'There is no program that waits under this continuation token.');
+      run.token = undefined;
+      clearTimeout(run.abandoned);
+      for (const result of given.tool_results ?? []) run.channel.answer(result);
+      return c.json(await goOn(run, goneSignal(c)), 200);
+    }
+    if (given.code === undefined) throw new CuvetteError('invalid_input', 'Give code to run, or a continuation_token.');
+    const leave = options.limiter.enter(c.get('principal'));
+    try {
+      const run = await start({ ...given, code: given.code }, owner, c.req.header('x-librechat-code-request-id'), c);
+      run.call.finished.finally(leave).catch(() => {});
+      return c.json(await goOn(run, goneSignal(c)), 200);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  });
+
+  app.post('/exec/programmatic/cancel', async (c) => {
+    const { request_id } = z.object({ request_id: z.string() }).parse(await c.req.json());
+    const found = [...runs].filter((run) => run.requestId === request_id && run.owner === c.get('principal').id);
+    for (const run of found) run.stop();
+    return c.json({ status: found.length > 0 ? 'cancelled' : 'unknown' });
+  });
+
+  async function start(
+    given: z.infer<typeof body> & { code: string },
+    owner: string,
+    requestId: string | undefined,
+    c: { get(name: 'principal'): RestEnv['Variables']['principal'] },
+  ): Promise<Run> {
+    const lang = given.lang ?? given.language ?? 'py';
+    const interpreter = interpreterFor(lang);
+    const language = interpreter === 'bash' ? 'bash' : 'python';
+    if (language === 'python' && interpreter !== 'builtin')
+      throw new CuvetteError('unknown_language', `Tools can be called from Python and from bash, not from ${lang}.`);
+    const tools = new Map((given.tools ?? []).map(({ name }) => [toolName(name, language), name]));
+    const gone = new AbortController();
+    let channel: ToolChannel | undefined;
+    const wrap = (code: string, place: SharedSession): string => {
+      channel = openToolChannel(place.workspace);
+      return withTools(code, language, place, channel, [...tools.keys()]);
+    };
+    const request = toCall({ ...given, lang, timeout: undefined }, c.get('principal'), gone.signal);
+    try {
+      const call = await options.calls.start({ ...request, timeout: 0, wrap });
+      if (!channel) throw new Error('the program was not prepared');
+      return watch({
+        owner,
+        requestId,
+        call,
+        channel,
+        tools,
+        lang,
+        left: clamp(given.timeout ?? DEFAULT_TIMEOUT),
+        stop: () => gone.abort(),
+      });
+    } catch (error) {
+      channel?.close();
+      throw error;
+    }
+  }
+
+  function watch(given: Omit<Run, 'questions' | 'onQuestion' | 'isTimedOut' | 'asked' | 'token'>): Run {
+    const run: Run = { ...given, questions: [], onQuestion: () => {}, isTimedOut: false, asked: 0, token: undefined };
+    runs.add(run);
+    run.channel.onCall((question) => {
+      run.asked += 1;
+      const name = run.tools.get(question.name);
+      if (!name || run.asked > MOST_CALLS) {
+        const error_message = name
+          ? `More than ${MOST_CALLS} calls of tools in one program`
+          : `There is no tool ${question.name}`;
+        return run.channel.answer({ call_id: question.id, is_error: true, error_message });
+      }
+      run.questions.push({ ...question, name });
+      run.onQuestion();
+    });
+    const end = () => {
+      runs.delete(run);
+      clearTimeout(run.abandoned);
+      run.channel.close();
+    };
+    run.call.execution.done.then(end, end);
+    return run;
+  }
+
+  /** Lets the program work until it asks, ends, or has used up its time. */
+  async function goOn(run: Run, signal: AbortSignal): Promise<z.infer<typeof answer>> {
+    const began = performance.now();
+    const timer = setTimeout(() => {
+      run.isTimedOut = true;
+      run.stop();
+    }, run.left);
+    const stop = () => run.stop();
+    signal.addEventListener('abort', stop, { once: true });
+    const isAsking = await Promise.race([asks(run), run.call.execution.done.then(() => false)]);
+    signal.removeEventListener('abort', stop);
+    clearTimeout(timer);
+    run.left = Math.max(1, run.left - (performance.now() - began));
+    return isAsking ? ask(run) : finish(run);
+  }
+
+  function ask(run: Run): z.infer<typeof answer> {
+    const tool_calls = run.questions.splice(0).map(({ id, name, input }) => ({ id, name, input }));
+    const token = nanoid(32);
+    run.token = token;
+    run.abandoned = setTimeout(run.stop, ABANDONED);
+    return {
+      status: 'tool_call_required',
+      session_id: run.call.shared.session.id,
+      continuation_token: token,
+      tool_calls,
+    };
+  }
+
+  async function finish(run: Run): Promise<z.infer<typeof answer>> {
+    const { lang } = run;
+    const result = await answerOf(run.call, { lang, runtime_session_hint: undefined }, options);
+    const { record } = run.call.execution;
+    const failed = run.isTimedOut
+      ? 'Time limit exceeded'
+      : record.reason?.code === 'out-of-memory'
+        ? 'Out of memory'
+        : record.reason?.code === 'output-limit'
+          ? 'stdout length exceeded'
+          : record.outcome === 'cancelled' || record.reason?.code === 'not-started'
+            ? 'Execution failed or timed out'
+            : undefined;
+    return failed ? { ...result, status: 'error', error: failed } : { ...result, status: 'completed' };
+  }
+
+  return app;
+}
+
+/** Resolves once the program has asked, and a moment more has passed in which it may ask for more. */
+async function asks(run: Run): Promise<boolean> {
+  if (run.questions.length === 0)
+    await new Promise<void>((resolve) => {
+      run.onQuestion = resolve;
+    });
+  for (let before = -1; before !== run.questions.length; ) {
+    before = run.questions.length;
+    await new Promise((resolve) => setTimeout(resolve, TOGETHER));
+  }
+  return true;
+}
+
+function withTools(
+  code: string,
+  language: 'bash' | 'python',
+  place: SharedSession,
+  channel: ToolChannel,
+  names: string[],
+): string {
+  const folder = `${place.seen}/${channel.name}`;
+  const file = language === 'bash' ? 'tools.sh' : 'tools.py';
+  const prelude = language === 'bash' ? bashPrelude(folder, names) : pythonPrelude(folder, names);
+  writeFileSync(join(place.workspace, channel.name, file), prelude);
+  // On the first line, so that errors name the lines of the caller's own code.
+  if (language === 'bash') return `. '${folder.replaceAll("'", "'\\''")}/${file}'; ${code}`;
+  return `exec(open(${JSON.stringify(`${folder}/${file}`)}).read())\n${code}`;
+}
+
+function clamp(timeout: number): number {
+  return Math.min(LONGEST_TIMEOUT, Math.max(SHORTEST_TIMEOUT, timeout));
+}
