@@ -51,8 +51,8 @@ export async function openHttpService(options: {
   );
   const place = python ? await probePlace(python) : { isPossible: false, problem: 'there is no Python' };
   const sandbox = place.isPossible
-    ? 'none (code runs as you; each session has its own /mnt/data)'
-    : `none (code runs as you, and /mnt/data is a folder elsewhere: ${place.problem})`;
+    ? 'none (code runs as you)'
+    : `none (code runs as you, and sees /mnt/data elsewhere: ${place.problem})`;
   const files = openFileStore({ folder: config.uploadsDir ?? join(foundation.paths.data, 'files') });
   const shared = createSharedSessions({
     foundation,

@@ -9,7 +9,6 @@ import { createFoundation } from '../sessions/foundation.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
 import { withoutSecrets } from '../sessions/variables.ts';
 import { type Bridge, openBridge } from '../surfaces/bridge/listen.ts';
-import { environmentSentence } from '../tools/scope.ts';
 import { VERSION } from '../version.ts';
 import { parseServerFlags } from './flags.ts';
 import { type HttpService, openHttpService } from './http-service.ts';
@@ -55,8 +54,8 @@ async function welcome(sessions: Sessions, http: HttpService, warm: Promise<void
     () => undefined,
     (error: unknown) => messageOf(error),
   );
-  const python = problem ? `no Python yet: ${problem}` : await environmentSentence(sessions.environment);
-  say(`Cuvette ${VERSION} · ${http.url} · sandbox: ${http.sandbox} · Python: ${python} · ${await http.languages()}`);
+  const python = problem ? `no Python yet: ${problem}` : shortly(await sessions.environment.state());
+  say(`Cuvette ${VERSION} · ${http.url} · sandbox: ${http.sandbox} · ${python} · ${await http.languages()}`);
   say(`Access: ${http.access}`);
   // Not indented: it is there to be copied, and a heredoc ends only at the margin.
   say(`
@@ -77,6 +76,14 @@ To LibreChat:           LIBRECHAT_CODE_BASEURL=${http.url}/v1
 
 Ctrl-C stops it.`);
   sessions.environment.onProgress(showProgress);
+}
+
+function shortly(state: EnvironmentState): string {
+  const { version } = state.phase === 'ready' ? state.python : state.base;
+  const name = `Python ${version.split('.').slice(0, 2).join('.')}`;
+  if (state.phase === 'ready') return `${name} (IPython, numpy, pandas, matplotlib)`;
+  if (state.phase === 'making') return `${name} (plain; IPython, numpy, pandas and matplotlib are being installed)`;
+  return `${name} (plain: ${state.problem})`;
 }
 
 /** On a terminal, one line that changes; elsewhere, a line for each step, but not for each package. */

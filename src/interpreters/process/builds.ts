@@ -14,8 +14,8 @@ const BLOCK = 4096;
 /** Other servers keep builds in the same folder: how much is in it is counted anew after so many of one's own. */
 const RECOUNT = 200;
 const ABANDONED = 60 * 60 * 1000;
-/** Characters. A larger source takes longer to look up than it is worth. */
-const LARGEST_SOURCE = 1024 ** 2;
+/** Characters. What a larger source was made into is not kept: it takes longer to look up than it is worth. */
+export const LARGEST_SOURCE = 1024 ** 2;
 /** What every build is named, in the run's folder and where it is kept. */
 export const PROGRAM = 'program';
 

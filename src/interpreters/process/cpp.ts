@@ -3,12 +3,13 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
-import { PROGRAM, planBuild } from './builds.ts';
+import { LARGEST_SOURCE, PROGRAM, planBuild } from './builds.ts';
 import { type Language, readUserFile, toolOf } from './language.ts';
 import { findPrecompiled, precompile } from './precompiled.ts';
 import { probeCommand } from './probe-command.ts';
 
 const FLAGS = ['-std=c++17', '-O2', '-pthread', '-pipe'];
+const LONGEST_START = 64 * 1024;
 const MOST_FILES = 200;
 const MOST_BYTES = 4 * 1024 ** 2;
 
@@ -52,9 +53,8 @@ export const cpp: Language = {
 
 /** Whether nothing but comments comes before <bits/stdc++.h>: a macro or a pragma could change what the header means. */
 function startsWithEverything(code: string): boolean {
-  return /^(?:\s|\/\/[^\n]*\n|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)*#[ \t]*include[ \t]*<bits\/stdc\+\+\.h>/.test(
-    spliced(code),
-  );
+  const start = spliced(code.slice(0, LONGEST_START));
+  return /^(?:\s|\/\/[^\n]*\n|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)*#[ \t]*include[ \t]*<bits\/stdc\+\+\.h>/.test(start);
 }
 
 interface Inputs {
@@ -69,6 +69,7 @@ interface Inputs {
  * Nothing, if that cannot be told by reading: the program is then built each time.
  */
 async function inputsOf(code: string, workspace: string): Promise<Inputs | undefined> {
+  if (code.length > LARGEST_SOURCE) return undefined;
   const named = includesIn(code);
   if (!named || named.some((name) => name.startsWith('..') || name === 'main.cpp' || name === PROGRAM))
     return undefined;
