@@ -247,11 +247,18 @@ function onOff() {
 }
 
 function number(min: number) {
-  return z.preprocess(toNumber, z.number('expected a number').min(min));
+  return z.preprocess(toNumber, z.number('expected a number').min(min, `must be at least ${min}`));
 }
 
 function whole(min: number, max = Number.MAX_SAFE_INTEGER) {
-  return z.preprocess(toNumber, z.number('expected a number').int('expected a whole number').min(min).max(max));
+  return z.preprocess(
+    toNumber,
+    z
+      .number('expected a number')
+      .int('expected a whole number')
+      .min(min, `must be at least ${min}`)
+      .max(max, `must be at most ${max}`),
+  );
 }
 
 function toNumber(value: unknown): unknown {

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+DYING = 0.2
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 SHORT = 1024  # The kernel gives a file of its own in pieces of about a page; a shorter piece is the last.
 HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
@@ -100,7 +101,16 @@ def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> l
             _signal(victim, signal.SIGSTOP)
         for victim in found:
             _signal(victim, signal.SIGKILL)
+    if ended:
+        _await_end(list(ended))
     return list(ended.items())
+
+
+def _await_end(pids: list[int]) -> None:
+    """A killed process takes a moment to die; whoever is told that it has ended will find it so."""
+    deadline = time.monotonic() + DYING
+    while any(map(is_alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.0005)
 
 
 def peak_memory(pid: int) -> int:

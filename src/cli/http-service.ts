@@ -62,6 +62,7 @@ export async function openHttpService(options: {
     idle: config.sessionIdle,
     age: config.sessionAge,
     keep: config.keepFiles,
+    ownerOf: (id) => files.ownerOf(id),
     onRemoved: (id) => files.removeSession(id),
   });
   const mcp = createMcpHttp({ sessionsFor: (principal) => shared.of(principal.id), log });
@@ -69,7 +70,10 @@ export async function openHttpService(options: {
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   server.keepAliveTimeout = KEEP_ALIVE;
   server.requestTimeout = 0; // A large upload over a slow line takes its time; headers do not.
-  await listen(server, config, options.isPortChosen);
+  await listen(server, config, options.isPortChosen).catch((error: unknown) => {
+    files.close();
+    throw error;
+  });
   shared.warmUp().catch((error: unknown) => log.warn({ err: error }, 'start'));
   const sweeper = setInterval(() => {
     shared.sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep'));

@@ -28,11 +28,11 @@ export async function main(args: string[]): Promise<number | undefined> {
   const foundation = createFoundation({ config, paths, env: withoutSecrets() });
   const sessions = createSessions({ config, paths, project, foundation });
   const stopped = stopSignal();
-  const bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'service', log });
   // One that was started for a shell, in the background, is for that shell alone.
   const isBackground = config.idle > 0;
   const isPortChosen = flags.explain().some(({ setting, source }) => setting === 'port' && source !== 'default');
   const http = isBackground ? undefined : await openHttpService({ config, isPortChosen, foundation, log });
+  const bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'service', log });
   const warm = sessions.warmUp();
   if (http) await welcome(sessions, http, warm);
   else warm.catch((error: unknown) => log.warn({ err: error }, 'start'));

@@ -39,8 +39,8 @@ export interface CallRequest {
   isStateful?: boolean | undefined;
   files: FileReference[];
   signal?: AbortSignal | undefined;
-  /** Puts the code into what is really run, once it is known where that will be. */
-  wrap?(code: string, place: SharedSession): string;
+  /** What is to be run in the code's place, and before it, once it is known where. */
+  wrap?(code: string, place: SharedSession): { before?: string; code: string };
 }
 
 export interface OutputFile {
@@ -116,7 +116,9 @@ export function createCalls(options: { shared: SharedSessions; files: FileStore;
     try {
       const inputs = await bringIn(request, wanted, shared, state);
       const before = state.snapshot ?? (await takeSnapshot(shared.workspace));
-      const code = request.wrap ? request.wrap(request.code, shared) : request.code;
+      const wrapped = request.wrap?.(request.code, shared);
+      if (wrapped?.before) shared.session.execute({ code: wrapped.before, interpreter: request.interpreter });
+      const code = wrapped?.code ?? request.code;
       const execution = shared.session.execute({
         code: localised(code, shared),
         interpreter: request.interpreter,

@@ -3,7 +3,7 @@
  * and a place among those that may live at once. Nobody sees another's.
  */
 
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nanoid } from 'nanoid';
@@ -70,6 +70,8 @@ export interface SharedOptions {
   idle: number;
   age: number;
   keep: number;
+  /** Whose files are kept under an id, if any. */
+  ownerOf?(id: string): string | undefined;
   onRemoved?(id: string): void;
 }
 
@@ -84,6 +86,7 @@ interface Held extends SharedSession {
 }
 
 const DEFAULT = 'default';
+const ASIDE = '.aside-';
 const NOTE_EVERY = 30_000;
 /** Characters: what an execution prints goes whole into its answer. */
 const LARGEST_ANSWER = 32 << 20;
@@ -99,6 +102,12 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
   const startedAt = Date.now();
   const folderOf = (id: string) => join(options.folder, id);
+
+  mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+  for (const name of readdirSync(options.folder)) {
+    // Left by a server that was killed while it removed it.
+    if (name.startsWith(ASIDE)) rmSync(join(options.folder, name), { recursive: true, force: true });
+  }
 
   function hold(row: SessionRow, owner: string, isNew: boolean, isPassing: boolean): Held {
     const folder = folderOf(row.id);
@@ -178,8 +187,8 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   }
 
   function mayUse(owner: string, id: string): boolean {
-    const row = foundation.store().session(id);
-    return row === undefined || row.owner === owner;
+    const holder = foundation.store().session(id)?.owner ?? options.ownerOf?.(id);
+    return holder === undefined || holder === owner;
   }
 
   const isFree = ({ session, calls }: Held) => calls === 0 && session.pending().length === 0;
@@ -220,19 +229,27 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   async function forget(id: string): Promise<void> {
     foundation.store().removeSession(id);
     for (const [key, session] of aliases) if (session === id) aliases.delete(key);
-    await rm(folderOf(id), { recursive: true, force: true });
+    await removeFolder(id);
     options.onRemoved?.(id);
+  }
+
+  /** Put aside at once: the next call may open the same session again before all of it is gone. */
+  async function removeFolder(id: string): Promise<void> {
+    const aside = join(options.folder, `${ASIDE}${nanoid()}`);
+    try {
+      renameSync(folderOf(id), aside);
+    } catch {
+      return; // There was none.
+    }
+    await rm(aside, { recursive: true, force: true });
   }
 
   return {
     async open({ owner, id, alias, isPassing = false }) {
       const wanted = alias === undefined ? id : idOf(owner, alias);
-      const known = () => (wanted === undefined ? undefined : find(owner, wanted));
-      const already = known();
-      if (already) return enter(already);
-      await makeRoom();
-      const meanwhile = known(); // Another call for it may have come while room was made.
-      if (meanwhile) return enter(meanwhile);
+      if (wanted === undefined || held.get(wanted)?.owner !== owner) await makeRoom();
+      const known = wanted === undefined ? undefined : find(owner, wanted);
+      if (known) return enter(known);
       // Somebody's files may be kept under the id already; another's id is nobody's here.
       const fresh =
         wanted !== undefined && ID.test(wanted) && mayUse(owner, wanted) && !held.has(wanted) ? wanted : nanoid();
@@ -247,7 +264,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       one.calls -= 1;
       if (!one.isPassing || !isFree(one)) return;
       await letGo(one);
-      await rm(folderOf(one.session.id), { recursive: true, force: true });
+      await removeFolder(one.session.id);
     },
     async remove(owner, id) {
       const one = find(owner, id);

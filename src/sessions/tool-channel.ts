@@ -79,7 +79,7 @@ export function openToolChannel(workspace: string): ToolChannel {
       const text = is_error ? (error_message ?? String(result ?? 'the tool failed')) : JSON.stringify(result ?? null);
       const file = join(folder, `${mark}.result`);
       try {
-        writeFileSync(`${file}.part`, text);
+        writeFileSync(`${file}.part`, `${text}\n`);
         renameSync(`${file}.part`, file);
         const bell = openSync(
           join(folder, `${mark}.out`),
@@ -117,8 +117,8 @@ export function bashPrelude(folder: string, names: string[]): string {
   local way='${folder.replaceAll("'", "'\\''")}'
   printf '%s' "\${2-}" > "$way/$mark.in" && mkfifo "$way/$mark.out" && printf '%s %s\\n' "$mark" "$1" > "$way/calls" || return 1
   IFS= read -r word < "$way/$mark.out"
-  if [ "$word" = ok ]; then cat "$way/$mark.result"; printf '\\n'; return 0; fi
-  { printf '%s: ' "$1"; cat "$way/$mark.result"; printf '\\n'; } >&2
+  if [ "$word" = ok ]; then cat "$way/$mark.result"; return; fi
+  printf '%s: %s\\n' "$1" "$(cat "$way/$mark.result")" >&2
   return 1
 }
 ${functions.join('\n')}
@@ -150,7 +150,7 @@ export function pythonPrelude(folder: string, names: string[]): string {
             with open(path + ".result") as result:
                 text = result.read()
             if word != b"ok\\n":
-                raise RuntimeError(text)
+                raise RuntimeError(text.rstrip("\\n"))
             return json.loads(text)
 
         tool.__name__ = tool.__qualname__ = name

@@ -41,6 +41,12 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+/** What the shell itself sets and counts; most of it cannot be assigned. */
+const SPECIAL = `_ BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND BASH_COMPAT BASH_ENV \
+BASH_EXECUTION_STRING BASH_LINENO BASH_LOADABLES_PATH BASH_MONOSECONDS BASH_REMATCH BASH_SOURCE BASH_SUBSHELL BASH_TRAPSIG \
+BASH_VERSINFO BASH_VERSION COLUMNS COMP_WORDBREAKS DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD HOSTNAME \
+HOSTTYPE LINENO LINES MACHTYPE OPTERR OPTIND OSTYPE PIPESTATUS PPID PWD RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID`;
+
 /**
  * Restores the shell's state, and saves it when the shell exits.
  * - What the environment gave is saved only if the program changed it: the next call may have another environment.
@@ -51,20 +57,8 @@ function quoted(text: string): string {
  */
 const KEEP_STATE = `
 unset BASH_ENV
-__cuvette_names=() __cuvette_values=()
+__cuvette_special=' ${SPECIAL} ' __cuvette_names=() __cuvette_values=()
 __cuvette_leave='{ __cuvette_save "$?" && :; } >/dev/null 2>&1'
-
-__cuvette_is_special() {
-  case $1 in
-    __cuvette_* | _ | BASH | BASHOPTS | BASHPID | BASH_ALIASES | BASH_ARGC | BASH_ARGV | BASH_ARGV0 | BASH_CMDS | \\
-    BASH_COMMAND | BASH_COMPAT | BASH_ENV | BASH_EXECUTION_STRING | BASH_LINENO | BASH_LOADABLES_PATH | BASH_MONOSECONDS | \\
-    BASH_REMATCH | BASH_SOURCE | BASH_SUBSHELL | BASH_TRAPSIG | BASH_VERSINFO | BASH_VERSION | COLUMNS | \\
-    COMP_WORDBREAKS | DIRSTACK | EPOCHREALTIME | EPOCHSECONDS | EUID | FUNCNAME | GROUPS | HISTCMD | HOSTNAME | \\
-    HOSTTYPE | LINENO | LINES | MACHTYPE | OPTERR | OPTIND | OSTYPE | PIPESTATUS | PPID | PWD | RANDOM | SECONDS | \\
-    SHELLOPTS | SHLVL | SRANDOM | UID) return 0 ;;
-  esac
-  return 1
-}
 
 __cuvette_save() {
   # A program that does not parse leaves the state as it was.
@@ -75,7 +69,7 @@ __cuvette_save() {
       builtin shopt -u nocasematch
       builtin printf 'builtin shopt -s extglob\\n[[ $PWD == %q ]] || CDPATH= builtin cd -- %q\\n' "$PWD" "$PWD"
       __cuvette_print_variables
-      builtin unset -f trap __cuvette_is_special __cuvette_save __cuvette_print_variables __cuvette_find_hidden \\
+      builtin unset -f trap __cuvette_save __cuvette_print_variables __cuvette_find_hidden \\
         __cuvette_set_options __cuvette_trap_exit __cuvette_trap_later __cuvette_print_traps
       builtin declare -f
       builtin umask -p
@@ -91,12 +85,12 @@ __cuvette_save() {
 
 __cuvette_print_variables() {
   local __cuvette_name __cuvette_count __cuvette_same=:
-  builtin compgen -v >|"$__cuvette_scratch"
+  builtin compgen -v >|"$__cuvette_scratch.end"
+  IFS=$'\\n' builtin read -r -d '' -a __cuvette_list <"$__cuvette_scratch.end"
   if ((\${#FUNCNAME[@]} > 3 && BASH_VERSINFO[0] > 4)); then
-    __cuvette_find_hidden >|"$__cuvette_scratch.hidden"
     while IFS=' ' builtin read -r __cuvette_name __cuvette_count; do
       for ((; __cuvette_count > 1; __cuvette_count--)); do builtin unset -v "$__cuvette_name"; done
-    done <"$__cuvette_scratch.hidden"
+    done <<<"$(__cuvette_find_hidden)"
   fi
   for ((__cuvette_count = 0; __cuvette_count < \${#__cuvette_names[@]}; __cuvette_count++)); do
     __cuvette_name=\${__cuvette_names[__cuvette_count]}
@@ -106,16 +100,16 @@ __cuvette_print_variables() {
       __cuvette_same+=$__cuvette_name:
     fi
   done
-  while IFS= builtin read -r __cuvette_name; do
-    __cuvette_is_special "$__cuvette_name" && continue
+  for __cuvette_name in "\${__cuvette_list[@]}"; do
+    [[ $__cuvette_name == __cuvette_* || $__cuvette_special == *" $__cuvette_name "* ]] && continue
     [[ $__cuvette_same == *":$__cuvette_name:"* ]] || builtin declare -p "$__cuvette_name"
-  done <"$__cuvette_scratch"
+  done
 }
 
 # Names that a function's variable hides, each with how many there are, one of them the shell's own.
-__cuvette_find_hidden() (
-  while IFS= builtin read -r __cuvette_name; do
-    __cuvette_is_special "$__cuvette_name" && continue
+__cuvette_find_hidden() {
+  for __cuvette_name in "\${__cuvette_list[@]}"; do
+    [[ $__cuvette_name == __cuvette_* || $__cuvette_special == *" $__cuvette_name "* ]] && continue
     builtin declare -gt "$__cuvette_name"
     [[ \${!__cuvette_name@a} == *t* ]] && continue
     __cuvette_count=0
@@ -124,8 +118,8 @@ __cuvette_find_hidden() (
       builtin unset -v "$__cuvette_name" || break
     done
     builtin printf '%s %s\\n' "$__cuvette_name" "$__cuvette_count"
-  done <"$__cuvette_scratch"
-)
+  done
+}
 
 __cuvette_set_options() {
   local IFS=: __cuvette_name
@@ -192,11 +186,13 @@ __cuvette_print_traps() {
   }
 }
 
-builtin compgen -e >|"$__cuvette_scratch"
-while IFS= builtin read -r __cuvette_name; do
-  __cuvette_is_special "$__cuvette_name" && continue
+# The files are new: to write over one takes longer.
+builtin compgen -e >|"$__cuvette_scratch.start"
+IFS=$'\\n' builtin read -r -d '' -a __cuvette_list <"$__cuvette_scratch.start"
+for __cuvette_name in "\${__cuvette_list[@]}"; do
+  [[ $__cuvette_special != *" $__cuvette_name "* ]] || continue
   __cuvette_names+=("$__cuvette_name") __cuvette_values+=("\${!__cuvette_name-}")
-done <"$__cuvette_scratch"
+done
 builtin trap -- "$__cuvette_leave" EXIT
 if [[ -f $__cuvette_state ]]; then
   builtin source "$__cuvette_state" 2>/dev/null

@@ -16,7 +16,7 @@ import { streamRoutes } from './exec-stream.ts';
 import { fileRoutes } from './file-routes.ts';
 import { createGuards, limitBody } from './guards.ts';
 import { infoRoutes } from './info.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
 import type { RestEnv } from './principal.ts';
 import { notFound, onError, refuseInvalid } from './problem.ts';
 import { programmaticRoutes } from './programmatic.ts';
@@ -46,7 +46,12 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
 
   const app = new OpenAPIHono<RestEnv>({
     defaultHook: refuseInvalid,
-    getPath: (request) => access.getPath(request).replace(/\/{2,}/g, '/'),
+    // Clients put a base and a path together in their own ways.
+    getPath: (request) =>
+      access
+        .getPath(request)
+        .replace(/\/{2,}/g, '/')
+        .replace(/(.)\/$/, '$1'),
   });
   app.onError(onError(log, config.pathSecret));
   app.notFound(notFound);
@@ -57,13 +62,17 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   routes.use('/exec', limitBody(config.maxBody));
   routes.use('/exec/*', limitBody(config.maxBody));
   routes.use('/mcp', limitBody(config.maxBody));
+  routes.use('/download/*', async (c, next) => {
+    await next();
+    if (c.req.method === 'GET' && c.res.ok) metrics.downloaded(Number(c.res.headers.get('content-length') ?? 0));
+  });
   routes.route('/', execRoutes(exec));
   routes.route('/', streamRoutes(exec));
   routes.route('/', programmaticRoutes(exec));
   routes.route(
     '/',
     fileRoutes({
-      files,
+      files: counted(files, metrics),
       sessionFor: (entity, principal) =>
         entity === undefined ? nanoid() : shared.idOf(principal.id, `entity:${entity}`),
       mayUse: (session, principal) => (files.ownerOf(session) ?? principal.id) === principal.id,
@@ -88,6 +97,18 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   app.doc31('/openapi.json', DOCUMENT);
   app.doc31('/v1/openapi.json', DOCUMENT);
   return app;
+}
+
+/** Counts what comes in. */
+function counted(files: FileStore, metrics: Metrics): FileStore {
+  return {
+    ...files,
+    async receive(input) {
+      const file = await files.receive(input);
+      metrics.uploaded(file.size);
+      return file;
+    },
+  };
 }
 
 const DOCUMENT = {

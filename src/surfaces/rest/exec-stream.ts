@@ -8,6 +8,8 @@ import type { Context } from 'hono';
 import { CuvetteError, messageOf } from '../../errors.ts';
 import type { Output } from '../../interpreters/interpreter.ts';
 import type { RunningCall } from '../../sessions/calls.ts';
+import type { Execution } from '../../sessions/execution.ts';
+import { streamOf, textOf } from '../../sessions/text.ts';
 import { goneSignal } from './caller.ts';
 import { createEventLog, type EventLog } from './event-log.ts';
 import { answerOf, type ExecOptions } from './exec.ts';
@@ -66,15 +68,29 @@ export function streamRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     }
   });
 
-  function resume(c: Context<RestEnv>, last: string): Response {
-    const [, key = '', seen = ''] = /^([\w-]{21}\.\d+)\.(\d+)$/.exec(last) ?? [];
-    const known = logs.get(key);
-    if (known?.owner !== c.get('principal').id)
-      throw new CuvetteError(
-        'unknown_execution',
-        `There is no execution with the event ${last} any more. Its output is in the session's history.`,
-      );
-    return send(known.log, Number(seen), goneSignal(c), () => {});
+  async function resume(c: Context<RestEnv>, last: string): Promise<Response> {
+    const [, id = '', number = '', seen = ''] = /^([\w-]{21})\.(\d+)\.(\d+)$/.exec(last) ?? [];
+    const owner = c.get('principal').id;
+    const known = logs.get(`${id}.${number}`);
+    if (known?.owner === owner) return send(known.log, Number(seen), goneSignal(c), () => {});
+    // An earlier server ran it: what is kept of it is told from the beginning.
+    const shared = known ? undefined : options.shared.find(owner, id);
+    if (!shared || Number(number) > shared.session.size)
+      throw new CuvetteError('unknown_execution', `There is no execution with the event ${last}.`);
+    const execution = shared.session.execution(Number(number));
+    const finished = execution.done.then((record) => ({
+      record,
+      ...textsOf(execution),
+      files: [],
+      deleted: [],
+      problems: [],
+    }));
+    const call = { shared, execution, finished };
+    const { interpreter } = execution.record;
+    const log = record(call, `${id}.${number}`, () =>
+      answerOf(call, { lang: interpreter, runtime_session_hint: undefined }, options),
+    );
+    return send(log, 0, goneSignal(c), () => {});
   }
 
   app.get('/exec/stream', () => {
@@ -96,6 +112,16 @@ function record(call: RunningCall, key: string, answer: () => Promise<object>): 
     )
     .finally(log.end);
   return log;
+}
+
+/** What is kept of the text: of a very long one, not all. */
+function textsOf({ transcript }: Execution): { stdout: string; stderr: string } {
+  const textOn = (name: string) =>
+    transcript.outputs
+      .filter((output) => streamOf(output) === name)
+      .map(textOf)
+      .join('');
+  return { stdout: textOn('stdout'), stderr: textOn('stderr') };
 }
 
 function eventOf(output: Output): { type: string; [field: string]: unknown } {

@@ -123,7 +123,9 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
   });
 
   app.post('/exec/programmatic/cancel', async (c) => {
-    const { request_id } = z.object({ request_id: z.string() }).parse(await c.req.json());
+    const { data } = z.object({ request_id: z.string() }).safeParse(await c.req.json().catch(() => undefined));
+    if (!data) throw new CuvetteError('invalid_input', 'Give the id of the request to cancel as request_id.');
+    const { request_id } = data;
     const found = [...runs].filter((run) => run.requestId === request_id && run.owner === c.get('principal').id);
     for (const run of found) run.stop();
     return c.json({ status: found.length > 0 ? 'cancelled' : 'unknown' });
@@ -143,7 +145,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     const tools = new Map((given.tools ?? []).map(({ name }) => [toolName(name, language), name]));
     const gone = new AbortController();
     let channel: ToolChannel | undefined;
-    const wrap = (code: string, place: SharedSession): string => {
+    const wrap = (code: string, place: SharedSession) => {
       channel = openToolChannel(place.workspace);
       return withTools(code, language, place, channel, [...tools.keys()]);
     };
@@ -252,20 +254,18 @@ async function asks(run: Run): Promise<boolean> {
   return true;
 }
 
+/** Errors name the lines of the caller's own code: what is needed before it stands on its first line, or is run by itself. */
 function withTools(
   code: string,
   language: 'bash' | 'python',
   place: SharedSession,
   channel: ToolChannel,
   names: string[],
-): string {
+): { before?: string; code: string } {
   const folder = `${place.seen}/${channel.name}`;
-  const file = language === 'bash' ? 'tools.sh' : 'tools.py';
-  const prelude = language === 'bash' ? bashPrelude(folder, names) : pythonPrelude(folder, names);
-  writeFileSync(join(place.workspace, channel.name, file), prelude);
-  // On the first line, so that errors name the lines of the caller's own code.
-  if (language === 'bash') return `. '${folder.replaceAll("'", "'\\''")}/${file}'; ${code}`;
-  return `exec(open(${JSON.stringify(`${folder}/${file}`)}).read())\n${code}`;
+  if (language === 'python') return { before: pythonPrelude(folder, names), code };
+  writeFileSync(join(place.workspace, channel.name, 'tools.sh'), bashPrelude(folder, names));
+  return { code: `. '${folder.replaceAll("'", "'\\''")}/tools.sh'; ${code}` };
 }
 
 function clamp(timeout: number): number {
