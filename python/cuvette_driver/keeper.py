@@ -20,7 +20,7 @@ from cuvette_driver.capture import Pipe
 from cuvette_driver.outbox import Outbox
 from cuvette_driver.running import Running
 from cuvette_driver.watch import Watch
-from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, decode, encode
+from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, decode, encode, receive_descriptor
 
 POLL_WITHOUT_SERVER, A_DAY = 2.0, 86_400.0
 DYING = 0.1  # A dying process closes its channel a moment before it can be reaped.
@@ -75,8 +75,8 @@ class Keeper(abc.ABC):
         """Says that it is ready and waits for a session; False if the zygote ends before it has one for us."""
         self.begin()
         self.assignment.sendall(b"%d" % os.getpid())
-        _, fds, _, _ = socket.recv_fds(self.assignment, 1, 1)
-        if not fds:
+        listener = receive_descriptor(self.assignment)
+        if listener is None:
             return False
         lines = Lines()
         received: list[bytes] = []
@@ -89,7 +89,7 @@ class Keeper(abc.ABC):
         self.path = request["socket"]
         self.linger = request["linger"]
         self.owner_for_life = tuple(request["owner"]) if request["owner"] else None
-        self.listener = socket.socket(fileno=fds[0])
+        self.listener = socket.socket(fileno=listener)
         self.watch.add(self.listener, self.on_connect)
         self.worker.send(self.enter)
         return True

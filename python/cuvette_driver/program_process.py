@@ -65,7 +65,7 @@ def become(step: Message, program: Message, given: int, out: int, err: int) -> N
     for fd, target in ((given, 0), (out, 1), (err, 2)):
         os.dup2(fd, target)
     os.setsid()
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     if program.get("place"):
@@ -75,7 +75,18 @@ def become(step: Message, program: Message, given: int, out: int, err: int) -> N
     for name, value in program.get("limits", {}).items():
         limit = {"memory": resource.RLIMIT_AS, "cpu": resource.RLIMIT_CPU}[name]
         resource.setrlimit(limit, (value, value))
+    hide_descriptors()
     os.execvpe(step["argv"][0], step["argv"], {**program["env"], **step.get("env", {})})
+
+
+def hide_descriptors() -> None:
+    """Whoever started the server may have left descriptors open; a program finds none of them, nor of ours."""
+    for fd in map(int, os.listdir("/dev/fd")):
+        if fd > 2:
+            try:
+                os.set_inheritable(fd, False)
+            except OSError:
+                pass
 
 
 def open_input(text: str | None) -> int:

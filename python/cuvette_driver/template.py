@@ -15,6 +15,7 @@ import socket
 from typing import Callable
 
 from cuvette_driver import linux, memory
+from cuvette_driver.wire import receive_descriptor
 
 # In place of modules: a zygote whose keepers run programs of other languages.
 FOR_PROGRAMS = "--programs"
@@ -58,13 +59,13 @@ def load(orders: socket.socket, ipython_dir: str, modules: list[str]) -> Run:
 
 def fork(orders: socket.socket, run: Run) -> None:
     """Waits for one order, and forks one keeper; ends with the front."""
-    _, fds, _, _ = socket.recv_fds(orders, 1, 1)
-    if not fds:
+    assignment = receive_descriptor(orders)
+    if assignment is None:
         os._exit(0)
     if os.fork() == 0:
         orders.close()
-        become_keeper(socket.socket(fileno=fds[0]), run)
-    os.close(fds[0])
+        become_keeper(socket.socket(fileno=assignment), run)
+    os.close(assignment)
 
 
 def become_keeper(assignment: socket.socket, run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from typing import Any, Iterator
 
@@ -52,6 +53,14 @@ def decode(line: bytes) -> Message:
     if not isinstance(message, dict):
         raise Malformed("a message must be an object")
     return message
+
+
+def receive_descriptor(sock: socket.socket) -> int | None:
+    """A descriptor that the peer passes on, for this process alone; None when the peer is gone."""
+    _, fds, _, _ = socket.recv_fds(sock, 1, 1)
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    return fds[0] if fds else None
 
 
 class Channel:

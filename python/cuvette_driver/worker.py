@@ -80,6 +80,7 @@ class Worker:
         self.is_interrupt_due = False
         self.is_forked_copy = False
         self.is_new = True
+        self.has_args = False
         self.publisher = Publisher(self.publish)
         self.startup: str | None = None
         self.news: str | None = None
@@ -133,8 +134,9 @@ class Worker:
             print(news, file=sys.stderr)
         if startup is not None and (ending := shell.run(startup, 0)):
             return ending
-        if "args" in message:
-            sys.argv[1:] = message["args"]
+        if "args" in message or self.has_args:
+            sys.argv[1:] = message.get("args", [])
+            self.has_args = "args" in message
         return shell.run(message["code"], message["cell"])
 
     def guarded(self, run: Callable[[], Message | None]) -> Message | None:

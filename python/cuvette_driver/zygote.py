@@ -124,7 +124,7 @@ class Zygote:
             data = assignment.recv(CHUNK)
         except OSError:
             data = b""
-        if data:
+        if data.isdigit() and self.coming is assignment:
             self.coming, self.spare = None, (assignment, int(data))
             return
         self.keepers.discard(assignment)

@@ -7,6 +7,7 @@ import { createAdaptorServer } from '@hono/node-server';
 import type { Config } from '../config.ts';
 import { CuvetteError } from '../errors.ts';
 import { openFileStore } from '../files/store.ts';
+import { LANGUAGES } from '../interpreters/process/languages.ts';
 import { zygoteSpec } from '../interpreters/python/environment.ts';
 import { probePlace } from '../interpreters/python/place.ts';
 import type { Logger } from '../log.ts';
@@ -74,7 +75,11 @@ export async function openHttpService(options: {
     files.close();
     throw error;
   });
-  shared.warmUp().catch((error: unknown) => log.warn({ err: error }, 'start'));
+  const ending = new AbortController();
+  shared
+    .warmUp()
+    .then(() => prepareLanguages(foundation.programs.cache, ending.signal))
+    .catch((error: unknown) => log.warn({ err: error }, 'start'));
   const sweeper = setInterval(() => {
     shared.sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep'));
     files.expire(Date.now() - config.keepFiles * 1000);
@@ -95,6 +100,7 @@ export async function openHttpService(options: {
     isIdle: () => shared.size === 0,
     async close(isLeaving) {
       clearInterval(sweeper);
+      ending.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       await mcp.close();
@@ -105,6 +111,14 @@ export async function openHttpService(options: {
       files.close();
     },
   };
+}
+
+/** What makes first builds fast, one after the other, while the service already answers. */
+async function prepareLanguages(cache: string, signal: AbortSignal): Promise<void> {
+  for (const language of LANGUAGES) {
+    if (signal.aborted || 'missing' in (await language.probe())) continue;
+    await language.prepare?.(cache, signal).catch(() => {}); // Builds work without it.
+  }
 }
 
 async function listen(server: Server, { host, port }: Config, isPortChosen: boolean): Promise<void> {
