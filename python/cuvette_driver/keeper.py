@@ -190,6 +190,8 @@ class Keeper(abc.ABC):
                 self.running.interrupt(message["reason"])
         elif op in ("variables", "answer"):
             self.worker.send(line)
+        elif op == "continue":
+            self.go_on()
         elif op == "reset":
             self.reset(message)
         elif op == "leave":
@@ -252,6 +254,9 @@ class Keeper(abc.ABC):
     @abc.abstractmethod
     def execute(self, message: Message, line: bytes) -> None:
         """Starts what is asked for; `line` is the message as it came."""
+
+    def go_on(self) -> None:
+        """The server has what it wanted to see; for those that wait for it."""
 
     @abc.abstractmethod
     def reset(self, message: Message) -> None: ...

@@ -41,6 +41,7 @@ class ProgramKeeper(Keeper):
     steps: list[Message] = []
     steps_done = 0
     used: Message = {}
+    is_waiting = False
     seen = 0
     next_sample = 0.0
 
@@ -94,10 +95,29 @@ class ProgramKeeper(Keeper):
         self.steps_done += went_well
         if went_well and self.steps and self.running and not self.running.why:
             self.let_go_of_pipes()
-            self.next_step()
+            self.worker = NoProgram()
+            # What was built is the server's to keep before the program, which could change it, is run.
+            self.is_waiting = True
+            self.outbox.add({"ev": "built", "id": self.running.id})
             return
-        ending = {**ending_of(status, self.is_short_of_memory()), **self.used, "steps": self.steps_done}
-        self.finish({**ending, "interrupted": self.running is not None and self.running.why is not None and not went_well})
+        self.end(ending_of(status, self.is_short_of_memory()), was_interrupted=self.is_stopped() and not went_well)
+
+    def go_on(self) -> None:
+        if self.is_waiting and self.running:
+            self.is_waiting = False
+            self.next_step()
+
+    def on_time(self) -> None:
+        super().on_time()
+        if self.is_waiting and self.is_stopped():
+            self.is_waiting = False
+            self.end({"status": "signal", "signal": "SIGINT", "code": 130}, was_interrupted=True)
+
+    def is_stopped(self) -> bool:
+        return self.running is not None and self.running.why is not None
+
+    def end(self, ending: Message, was_interrupted: bool) -> None:
+        self.finish({**ending, **self.used, "steps": self.steps_done, "interrupted": was_interrupted})
         self.let_go_of_pipes()
         self.worker = NoProgram()
 

@@ -23,6 +23,8 @@ export interface InstallAnswer {
 export type InterpreterEvent =
   | { kind: 'output'; id: string; seq: number; output: Output }
   | { kind: 'missing-package'; id: string; seq: number; module: string }
+  /** A program is built, and waits for `proceed` before it is run. */
+  | { kind: 'built'; id: string; seq: number }
   | { kind: 'done'; id: string; seq: number; ending: Ending };
 
 export type StopReason = 'timeout' | 'cancelled' | 'output-limit';
@@ -110,6 +112,8 @@ export interface LiveInterpreter {
   onIdleDeath(listener: (cause: string) => void): void;
   execute(request: RunRequest & { program?: Program }): void;
   interrupt(id: string, why: StopReason): void;
+  /** Lets a program run that is built. */
+  proceed(): void;
   acknowledge(seq: number): void;
   answerInstall(module: string, answer: InstallAnswer): void;
   variables(): Promise<Variable[]>;

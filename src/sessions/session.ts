@@ -195,6 +195,7 @@ export function createSession(options: SessionOptions): Session {
     if (!execution) return interpreter.acknowledge(event.seq);
     if (event.kind === 'output') return execution.take(event, interpreter);
     if (event.kind === 'missing-package') return installFor(name, interpreter, execution, event.module);
+    if (event.kind === 'built') return interpreter.proceed();
     const verdict = judge(event.ending, { timeout: execution.record.timeout, maxOutput: limits.maxOutput });
     await execution.finish(verdict, event.ending, () => interpreter.acknowledge(event.seq), event.seq);
   }

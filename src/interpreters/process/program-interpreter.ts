@@ -83,19 +83,22 @@ export function createProgramInterpreter(
   }
 
   /** Before anybody learns of the end: what stands in the workspace then is the user's alone. */
-  function cleanUp(id: string, stepsDone: number): void {
+  function cleanUp(id: string): void {
     const run = runs.get(id);
     if (!run) return;
     runs.delete(id);
     for (const name of run.plan?.own ?? []) rmSync(join(options.workspace, name), { force: true });
     const left = join(run.folder, 'state');
     if (run.isStateful && existsSync(left)) renameSync(left, state);
-    const builds = run.plan?.steps.filter(({ kind }) => kind === 'build').length ?? 0;
-    const kept = builds > 0 && stepsDone >= builds ? run.plan?.built?.() : undefined;
-    Promise.resolve(kept)
-      .catch(() => {}) // The next run builds it again.
-      .then(() => rm(run.folder, { recursive: true, force: true }))
-      .catch(() => {});
+    rm(run.folder, { recursive: true, force: true }).catch(() => {});
+  }
+
+  /** Before the program is run, which could put something else in its own place. */
+  async function keepBuild(id: string): Promise<void> {
+    try {
+      await runs.get(id)?.plan?.built?.();
+    } catch {} // The next run builds it again.
+    keeper.proceed();
   }
 
   return {
@@ -115,7 +118,11 @@ export function createProgramInterpreter(
     },
     onEvent(listener: (event: InterpreterEvent) => void) {
       keeper.onEvent((event) => {
-        if (event.kind === 'done') cleanUp(event.id, event.ending.steps ?? 0);
+        if (event.kind === 'built') {
+          void keepBuild(event.id);
+          return;
+        }
+        if (event.kind === 'done') cleanUp(event.id);
         listener(event);
       });
     },

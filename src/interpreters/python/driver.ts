@@ -117,6 +117,7 @@ function createDriver(socket: Socket, hello: Hello) {
     },
     execute: (request) => send({ op: 'execute', ...request }),
     interrupt: (id, why) => send({ op: 'interrupt', id, reason: why }),
+    proceed: () => send({ op: 'continue' }),
     acknowledge(seq) {
       acknowledged = Math.max(seq, acknowledged ?? 0);
       timer ??= setTimeout(send, ACKNOWLEDGE_WITHIN);

@@ -62,6 +62,7 @@ const message = z.discriminatedUnion('ev', [
   z.object({ ev: z.literal('result'), ...shown, ...rich }),
   z.object({ ev: z.literal('error'), ...shown, ename: z.string(), evalue: z.string(), traceback: z.array(z.string()) }),
   z.object({ ev: z.literal('install'), ...shown, name: z.string() }),
+  z.object({ ev: z.literal('built'), ...shown }),
   done,
   z.object({ ev: z.literal('variables'), ...shown, variables: z.array(variableSchema) }),
   z.object({ ev: z.literal('reset'), ...shown, worker: z.number(), generation: z.number() }),
@@ -91,6 +92,7 @@ export function parseMessage(line: string): DriverMessage | undefined {
 export function toEvent(message: DriverMessage): InterpreterEvent | undefined {
   if (message.ev === 'install')
     return { kind: 'missing-package', id: message.id, seq: message.seq, module: message.name };
+  if (message.ev === 'built') return { kind: 'built', id: message.id, seq: message.seq };
   if (message.ev === 'done') return { kind: 'done', id: message.id, seq: message.seq, ending: toEnding(message) };
   const output = toOutput(message);
   return output && 'id' in message ? { kind: 'output', id: message.id, seq: message.seq, output } : undefined;

@@ -1,0 +1,375 @@
+"""Programs of other languages: what a keeper of programs runs, limits, ends and tells of them."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+import unittest
+
+from harness import DRIVER, LIMIT, PATIENCE, Session, SessionTest, commands, is_running, start_time
+
+ENV = {"PATH": os.environ["PATH"]}
+
+
+def can_place():
+    if sys.platform != "linux":
+        return False
+    place = os.path.join(DRIVER, "place.py")
+    return subprocess.run([sys.executable, place], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def shell(script, *args, **step):
+    return {"argv": ["sh", "-c", script, "sh", *args], **step}
+
+
+class ProgramTest(SessionTest):
+    preload = ("--programs",)
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.new_folder()
+
+    def start(self, *steps, timeout=PATIENCE * 3, limit=LIMIT, session=None, **program):
+        session = session or self.session
+        session.count += 1
+        given = {"steps": [shell(step) if isinstance(step, str) else step for step in steps], "cwd": self.folder, "env": ENV, "limits": {}, **program}
+        session.send("execute", id=str(session.count), code="", cell=session.count, timeout=timeout, limit=limit, program=given)
+        return str(session.count)
+
+    def run_program(self, *steps, **options):
+        session = options.get("session") or self.session
+        return session.finish(self.start(*steps, **options))
+
+    def assert_works(self, session=None):
+        mark = "mark %d" % random.randrange(10**9)
+        outcome = self.run_program("echo '%s'" % mark, session=session or self.session)
+        self.assertEqual((outcome.stdout, outcome.done["code"]), (mark + "\n", 0), outcome)
+
+    def assert_stopped(self, outcome, why, rung):
+        self.assertEqual(outcome.done["stopped"], {"why": why, "rung": rung}, outcome)
+
+
+class Endings(ProgramTest):
+    def test_both_streams_and_the_exit_code(self):
+        outcome = self.run_program("echo out; echo err >&2; exit 3")
+        self.assertEqual((outcome.stdout, outcome.stderr), ("out\n", "err\n"))
+        self.assertEqual((outcome.done["status"], outcome.done["code"], outcome.done["stopped"]), ("exit", 3, None))
+        self.assert_works()
+
+    def test_a_signal(self):
+        for name, number in (("SEGV", 11), ("KILL", 9), ("TERM", 15)):
+            outcome = self.run_program("echo before; kill -%s $$; echo after" % name)
+            self.assertEqual(outcome.stdout, "before\n")
+            self.assertEqual((outcome.done["status"], outcome.done["signal"], outcome.done["code"]), ("signal", "SIG" + name, 128 + number))
+
+    def test_what_cannot_be_run_says_why(self):
+        for argv in (["/no/such/program"], ["no-such-program"], [self.folder]):
+            outcome = self.run_program({"argv": argv})
+            self.assertEqual(outcome.done["code"], 127)
+            self.assertIn(argv[0] + " cannot be run", outcome.stderr)
+        self.assert_works()
+
+    def test_a_folder_that_is_gone(self):
+        outcome = self.run_program("true", cwd=os.path.join(self.folder, "gone"))
+        self.assertEqual(outcome.done["code"], 127)
+        self.assertIn("gone", outcome.stderr)
+        self.assert_works()
+
+    def test_output_without_an_end_of_line_and_of_any_bytes(self):
+        outcome = self.run_program(r"printf 'a\0b\377c\r\nd'")
+        self.assertEqual(outcome.stdout, "a\0b\ufffdc\r\nd")
+
+    def test_one_that_closes_its_output(self):
+        outcome = self.run_program("echo before; exec >&- 2>&-; sleep 0.2; exit 5")
+        self.assertEqual((outcome.stdout, outcome.done["code"]), ("before\n", 5))
+
+    def test_one_that_stops_itself_goes_on(self):
+        outcome = self.run_program("kill -STOP $$; echo 'went on'")
+        self.assertEqual(outcome.stdout, "went on\n")
+
+    def test_one_that_kills_all_it_can_reach_in_its_group(self):
+        outcome = self.run_program("kill -KILL 0")
+        self.assertEqual(outcome.done["signal"], "SIGKILL")
+        self.assert_works()
+
+    def test_much_output_is_whole(self):
+        outcome = self.run_program("i=0; while [ $i -lt 300 ]; do printf '%1000d\\n' $i; i=$((i+1)); done")
+        self.assertEqual(outcome.stdout, "".join("%1000d\n" % i for i in range(300)))
+
+
+class Steps(ProgramTest):
+    def test_run_in_a_row_in_one_place(self):
+        outcome = self.run_program("echo building; echo made > made", "cat made; exit 4")
+        self.assertEqual(outcome.stdout, "building\nmade\n")
+        self.assertEqual((outcome.done["steps"], outcome.done["code"]), (1, 4))
+
+    def test_all_done(self):
+        self.assertEqual(self.run_program("true", "true").done["steps"], 2)
+
+    def test_the_first_that_fails_is_the_last(self):
+        for failing, code in (("exit 2", 2), ("kill -ABRT $$", 134)):
+            outcome = self.run_program(failing, "echo never")
+            self.assertEqual((outcome.stdout, outcome.done["steps"], outcome.done["code"]), ("", 0, code))
+
+    def test_what_one_leaves_running_does_not_hold_up_the_next(self):
+        started = time.monotonic()
+        outcome = self.run_program("sleep 30 & echo first", "echo second")
+        self.assertEqual(outcome.stdout, "first\nsecond\n")
+        self.assertLess(time.monotonic() - started, 10)
+
+    def test_each_has_variables_of_its_own(self):
+        outcome = self.run_program(
+            shell("echo $A $B", env={"A": "own"}), shell("echo $A $B; env | grep -c CUVETTE_TEST"), env={**ENV, "A": "all", "B": "b"}
+        )
+        self.assertEqual(outcome.stdout, "own b\nall b\n0\n")
+
+    def test_one_that_is_stopped_is_the_last(self):
+        outcome = self.run_program("sleep 30", "echo never", timeout=0.2)
+        self.assert_stopped(outcome, "timeout", "interrupted")
+        self.assertEqual(outcome.stdout, "")
+
+    def test_the_time_is_for_all_together(self):
+        started = time.monotonic()
+        outcome = self.run_program("sleep 0.4", "sleep 30", timeout=0.8)
+        self.assert_stopped(outcome, "timeout", "interrupted")
+        self.assertLess(time.monotonic() - started, 6)
+
+
+class Input(ProgramTest):
+    def test_none(self):
+        started = time.monotonic()
+        self.assertEqual(self.run_program("cat; read x; echo \"[$x] $?\"").stdout, "[] 1\n")
+        self.assertLess(time.monotonic() - started, 10)
+
+    def test_given(self):
+        text = "line 1\n\u00fc\U0001f389\n" + "x" * 300_000
+        self.assertEqual(self.run_program("cat", stdin=text).stdout, text)
+
+    def test_whole_for_each_step(self):
+        self.assertEqual(self.run_program("head -c 2 >/dev/null", "cat", stdin="abc").stdout, "abc")
+
+    def test_arguments_as_they_are(self):
+        args = ["a b", "it's", '"', "$HOME", "", "*", "\u00fc", "-n", "two\nlines"]
+        outcome = self.run_program(shell('for a; do printf "<%s>" "$a"; done', *args))
+        self.assertEqual(outcome.stdout, "".join("<%s>" % one for one in args))
+
+
+class Stopping(ProgramTest):
+    def test_time_limit(self):
+        outcome = self.run_program("echo begun; sleep 60", timeout=0.3)
+        self.assert_stopped(outcome, "timeout", "interrupted")
+        self.assertEqual(outcome.stdout, "begun\n")
+        self.assert_works()
+
+    def test_interrupted_and_caught(self):
+        outcome = self.run_program("trap 'echo cleaned up; exit 0' INT; sleep 60 & wait", timeout=0.3)
+        self.assertEqual(outcome.stdout, "cleaned up\n")
+        self.assert_works()
+
+    def test_one_that_ignores_interrupts_is_killed_with_all_below(self):
+        nap = str(random.randrange(10**6, 10**8))
+        started = time.monotonic()
+        outcome = self.run_program("trap '' INT TERM HUP; sleep %s & while :; do sleep %s; done" % (nap, nap), timeout=0.2)
+        self.assert_stopped(outcome, "timeout", "killed")
+        self.assertEqual(outcome.done["signal"], "SIGKILL")
+        self.assertLess(time.monotonic() - started, 15)
+        self.assertNotIn("sleep " + nap, commands())
+        self.assert_works()
+
+    def test_one_that_waits_for_a_child_that_ignores_interrupts_may_go_on(self):
+        outcome = self.run_program("trap 'echo interrupted' INT\nsh -c 'trap \"\" INT TERM; sleep 60'\necho 'went on'", timeout=0.2)
+        self.assert_stopped(outcome, "timeout", "children-killed")
+        self.assertTrue(outcome.stdout.endswith("went on\n"), outcome)
+
+    def test_the_interrupt_reaches_the_whole_group(self):
+        child = "sh -c 'trap \"echo child; exit\" INT; sleep 60 & wait; :'"
+        outcome = self.run_program("trap 'echo parent; exit' INT\n%s\n:" % child, timeout=0.4)
+        self.assertEqual(outcome.stdout, "child\nparent\n")
+
+    def test_cancelled(self):
+        id = self.start("echo begun; sleep 60")
+        self.session.read_until("begun\n")
+        self.session.send("interrupt", id=id, reason="cancelled")
+        self.assert_stopped(self.session.finish(id), "cancelled", "interrupted")
+        self.assert_works()
+
+    def test_an_interrupt_for_another_is_not_for_this_one(self):
+        id = self.start("echo begun; sleep 0.5; echo ended")
+        self.session.read_until("begun\n")
+        self.session.send("interrupt", id="another", reason="cancelled")
+        outcome = self.session.finish(id)
+        self.assertEqual((outcome.stdout, outcome.done["stopped"]), ("ended\n", None))
+
+    def test_reset_ends_what_runs(self):
+        id = self.start("echo begun; sleep 60")
+        self.session.read_until("begun\n")
+        self.session.send("reset", id="reset-1")
+        events = [self.session.receive(), self.session.receive()]
+        self.assertEqual({(event["ev"], event["id"]) for event in events}, {("reset", "reset-1"), ("done", id)})
+        self.assert_works()
+
+    def test_output_limit(self):
+        outcome = self.run_program("while :; do echo 0123456789; done", limit=5000)
+        self.assertEqual(outcome.done["stopped"]["why"], "output-limit")
+        self.assertLessEqual(len(outcome.printed), 5000)
+        self.assert_works()
+
+
+class LeftRunning(ProgramTest):
+    def test_ends_with_the_program_and_is_told(self):
+        nap = str(random.randrange(10**6, 10**8))
+        for start in ("sleep %s & :", "(setsid sleep %s >/dev/null 2>&1 &)", "nohup setsid sh -c 'sleep %s; :' >/dev/null 2>&1 &"):
+            outcome = self.run_program((start % nap) + "\nsleep 0.2; echo done")
+            self.assertEqual(outcome.stdout, "done\n")
+            self.assertIn("sleep " + nap, "\n".join(outcome.done["ended"]))
+            self.assertNotIn("sleep " + nap, commands())
+
+    def test_what_it_still_says_is_not_taken_for_the_next_one_s(self):
+        self.run_program("(setsid sh -c 'sleep 0.3; echo late' &)")
+        self.assertEqual(self.run_program("sleep 0.5; echo own").stdout, "own\n")
+
+    def test_ends_with_the_session(self):
+        nap = str(random.randrange(10**6, 10**8))
+        self.start("echo begun; setsid sleep %s & sleep %s" % (nap, nap))
+        self.session.read_until("begun\n")
+        self.session.stop()
+        self.assert_soon(lambda: "sleep " + nap not in commands(), "the end of every process")
+        self.assert_soon(lambda: not is_running(self.session.pid), "the end of the keeper")
+
+
+class Usage(ProgramTest):
+    WORK = "import time\nx = bytearray(b'1' * (60 << 20))\nuntil = time.process_time() + 0.3\nwhile time.process_time() < until: pass"
+
+    def test_processor_time_and_memory_are_the_program_s(self):
+        done = self.run_program({"argv": [sys.executable, "-S", "-c", self.WORK]}).done
+        self.assertGreaterEqual(done["cpu"], 0.29)
+        self.assertLess(done["cpu"], 3)
+        self.assertGreaterEqual(done["wall"], done["cpu"] * 0.9)
+        self.assertGreater(done["peak"], 60 << 20)
+        self.assertLess(done["peak"], 200 << 20)
+
+    def test_all_steps_count(self):
+        work = {"argv": [sys.executable, "-S", "-c", self.WORK]}
+        done = self.run_program(work, "true").done
+        self.assertGreaterEqual(done["cpu"], 0.29)
+        self.assertGreater(done["peak"], 60 << 20)
+
+    def test_a_small_program_has_a_small_peak(self):
+        done = self.run_program("echo x; sleep 0.3; echo y").done
+        self.assertGreater(done["peak"], 100 << 10)
+        self.assertLess(done["peak"], 12 << 20)
+        self.assertLess(done["cpu"], 0.25)
+
+    def test_limit_of_memory(self):
+        code = "x = bytearray(600 << 20)"
+        outcome = self.run_program({"argv": [sys.executable, "-S", "-c", code]}, limits={"memory": 300 << 20})
+        self.assertIn("MemoryError", outcome.stderr)
+        self.assertEqual(outcome.done["code"], 1)
+
+    def test_limit_of_processor_time(self):
+        outcome = self.run_program("while :; do :; done", limits={"cpu": 1})
+        self.assertIn(outcome.done["signal"], ("SIGXCPU", "SIGKILL"))
+        self.assertIsNone(outcome.done["stopped"])
+        self.assert_works()
+
+
+@unittest.skipUnless(can_place(), "workspaces cannot be mounted at /mnt/data on this machine")
+class Place(ProgramTest):
+    def run_placed(self, script, **options):
+        program = self.new_folder()
+        with open(os.path.join(program, "main"), "w") as file:
+            file.write("the program's own\n")
+        return self.run_program(script, place=True, folder=program, **options)
+
+    def test_the_workspace_and_the_program_are_where_it_expects_them(self):
+        with open(os.path.join(self.folder, "in"), "w") as file:
+            file.write("given\n")
+        outcome = self.run_placed("pwd; cat in /mnt/data/in /mnt/program/main; ls /mnt; echo written > /mnt/data/out")
+        self.assertEqual(outcome.stdout, "/mnt/data\ngiven\ngiven\nthe program's own\ndata\nprogram\n")
+        with open(os.path.join(self.folder, "out")) as file:
+            self.assertEqual(file.read(), "written\n")
+
+    def test_nobody_else_sees_it(self):
+        def mounted():
+            with open("/proc/self/mountinfo") as file:
+                return file.read()
+
+        before = mounted()
+        id_ = self.start("echo begun; sleep 0.5", place=True, folder=self.new_folder())
+        self.session.read_until("begun\n")
+        self.assertEqual(mounted(), before)
+        self.session.finish(id_)
+        other = self.run_program("ls /mnt/data 2>/dev/null; pwd")
+        self.assertTrue(other.stdout.endswith(self.folder + "\n"), other)
+        self.assertEqual(mounted(), before)
+
+    def test_two_at_once_have_each_their_own(self):
+        other, folder = self.new_session(), self.new_folder()
+        ids = [
+            self.start("echo one > mark; sleep 0.3; cat /mnt/data/mark", place=True),
+            self.start("echo two > mark; sleep 0.3; cat /mnt/data/mark", place=True, cwd=folder, session=other),
+        ]
+        self.assertEqual(self.session.finish(ids[0]).stdout, "one\n")
+        self.assertEqual(other.finish(ids[1]).stdout, "two\n")
+
+    def test_one_without_a_folder_of_its_own(self):
+        self.assertEqual(self.run_program("pwd; ls /mnt", place=True).stdout, "/mnt/data\ndata\n")
+
+    def test_what_it_starts_is_ended_there_too(self):
+        nap = str(random.randrange(10**6, 10**8))
+        outcome = self.run_placed("setsid sleep %s & sleep 0.2" % nap)
+        self.assertIn("sleep " + nap, outcome.done["ended"])
+        self.assertNotIn("sleep " + nap, commands())
+
+
+class Keeping(ProgramTest):
+    def test_the_greeting_says_what_runs(self):
+        self.assertIsNone(self.session.hello["running"])
+        id = self.start("echo begun; sleep 0.5")
+        self.session.read_until("begun\n")
+        self.assertEqual(self.session.connect()["running"], id)
+        self.assertEqual(self.session.finish(id).done["code"], 0)
+
+    def test_the_next_server_is_told_what_the_last_one_did_not_acknowledge(self):
+        id = self.start("echo first; sleep 0.3; echo second; exit 6")
+        event = self.session.receive(ack=False)
+        self.assertEqual((event["ev"], event["text"]), ("stream", "first\n"))
+        self.session.connection.close()
+        time.sleep(0.6)
+        self.session.connect()
+        outcome = self.session.finish(id)
+        self.assertEqual((outcome.stdout, outcome.done["code"]), ("first\nsecond\n", 6))
+        self.assert_works()
+
+    def test_many_one_after_the_other(self):
+        for n in range(30):
+            self.assertEqual(self.run_program("echo %d" % n).stdout, "%d\n" % n)
+        below = [name for name in os.listdir("/proc/%d/fd" % self.session.pid)]
+        self.assertLess(len(below), 30, "descriptors stay open")
+
+    def test_two_keepers_at_once(self):
+        other = self.new_session()
+        ids = [self.start("sleep 0.3; echo one"), self.start("sleep 0.3; echo two", session=other)]
+        self.assertEqual(other.finish(ids[1]).stdout, "two\n")
+        self.assertEqual(self.session.finish(ids[0]).stdout, "one\n")
+
+    def test_one_with_an_owner_ends_after_it(self):
+        owner = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(owner.kill)
+        path = os.path.join(self.new_folder(), "k", "sock")
+        request = {"socket": path, "cwd": "/", "env": {}, "linger": 600, "startup": None, "owner": [owner.pid, start_time(owner.pid)]}
+        session = Session(path, self.zygote.ask("spawn", **request)["pid"])
+        self.addCleanup(session.stop)
+        self.assert_works(session)
+        session.connection.close()
+        time.sleep(0.3)
+        self.assertTrue(is_running(session.pid))
+        owner.kill()
+        owner.wait()
+        self.assert_soon(lambda: not is_running(session.pid), "the end of the keeper", patience=10)
+        self.assertFalse(os.path.exists(path))
+
+
+if __name__ == "__main__":
+    unittest.main()
