@@ -5,8 +5,8 @@ import { VERSION } from '../version.ts';
 const TEXT = `Cuvette ${VERSION}: live code sessions for AI agents, on your own machine.
 
   cuvette mcp              serve an agent over stdio (this is what the agent starts)
-  cuvette run [FILE]       run Python from a file or from standard input in the agent's live session
-  cuvette serve            run a service for your own shell, in the foreground
+  cuvette run [FILE]       run code from a file or from standard input in the agent's live session
+  cuvette serve            serve HTTP (REST, LibreChat, MCP), and the shells of this folder, in the foreground
   cuvette call TOOL [JSON] call one of the agent's tools from the shell
   cuvette doctor           what works on this machine, what does not, and what to do about it
   cuvette help, --version
@@ -18,15 +18,23 @@ Settings for mcp and serve (flag, or environment variable):
   --output-limit N         CUVETTE_OUTPUT_LIMIT   characters in an answer; default 25000
   --max-output N           CUVETTE_MAX_OUTPUT     characters that one execution may print; default 100000000
   --linger SECONDS         CUVETTE_LINGER         how long an interpreter waits for a server to come back; default 3600
+  --log-level LEVEL        CUVETTE_LOG_LEVEL      debug, info, warn, error, silent; default warn
   --project FOLDER                                the project's folder; default: the current one
+  --config FILE            CUVETTE_CONFIG         settings as JSON; default for serve: cuvette.json in the project's folder
                            CUVETTE_HOME           one folder for everything, in place of ~/.cache and ~/.local/share
 
-  --idle SECONDS           CUVETTE_IDLE           serve: end when nobody has used it for so long; default: never
-  --log-level LEVEL        CUVETTE_LOG_LEVEL      debug, info, warn, error, silent; default warn
+For serve (all of them: docs/settings.md, or cuvette serve --print-config):
+  --host ADDRESS           CUVETTE_HOST           default 127.0.0.1; any other needs one of the three next
+  --port N                 CUVETTE_PORT           default 8000; 0 for any that is free
+  --api-key KEY            CUVETTE_API_KEY        callers show it in the header x-api-key
+  --path-secret SECRET     CUVETTE_PATH_SECRET    callers have it in the URL: http://HOST:8000/k/SECRET/v1
+  --jwt-public-key PEM     CUVETTE_JWT_PUBLIC_KEY callers show tokens that LibreChat has signed
+  --max-sessions N         CUVETTE_MAX_SESSIONS   sessions with live interpreters; default 50
+  --idle SECONDS           CUVETTE_IDLE           for shells alone, in the background; end after this time without use
 
 For run:
   -c CODE                  code from the command line, in place of a file
-  -i, --interpreter NAME   another interpreter than the builtin one
+  -i, --interpreter NAME   bash, node, typescript, go, cpp, or a Python of your own; default: the builtin Python
   --session ID  --timeout SECONDS
 For run and call:
   --server PID             which server, where several fit

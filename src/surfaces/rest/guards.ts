@@ -60,15 +60,19 @@ export function createGuards(config: Config): MiddlewareHandler<RestEnv> {
 
 /** For requests that are held in memory; an upload has limits of its own. */
 export function limitBody(maxSize: number): MiddlewareHandler {
-  return bodyLimit({
-    maxSize,
-    onError: () => {
-      throw new CuvetteError(
-        'too_large',
-        `The body of the request is larger than ${maxSize} bytes. Send less, upload it as a file, or raise --max-body (CUVETTE_MAX_BODY).`,
-      );
-    },
-  });
+  const refuse = () => {
+    throw new CuvetteError(
+      'too_large',
+      `The body of the request is larger than ${maxSize} bytes. Send less, upload it as a file, or raise --max-body (CUVETTE_MAX_BODY).`,
+    );
+  };
+  const count = bodyLimit({ maxSize, onError: refuse });
+  return (c, next) => {
+    const length = c.req.header('content-length');
+    // To count, Node's request must be made into a web request as a whole; a length that is told is one that Node sees kept.
+    if (length === undefined) return count(c, next);
+    return Number(length) > maxSize ? refuse() : next();
+  };
 }
 
 /** The name in a Host header, without the port; empty for what is none. */
