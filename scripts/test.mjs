@@ -18,6 +18,7 @@ const CANNOT_RUN = 75;
 run('build', 'npm', ['run', '--silent', 'build']);
 run('check', 'npm', ['run', '--silent', 'check']);
 run('tool reference', 'node', ['scripts/tool-reference.mjs', '--check']);
+run('openapi.json', 'node', ['scripts/openapi.mjs', '--check']);
 run('sessions', 'npx', [
   'vitest',
   'run',

@@ -54,11 +54,15 @@ export async function openHttpService(options: {
   const sandbox = place.isPossible
     ? 'none (code runs as you)'
     : `none (code runs as you, and sees /mnt/data elsewhere: ${place.problem})`;
-  const files = openFileStore({ folder: config.uploadsDir ?? join(foundation.paths.data, 'files') });
+  const folders = {
+    files: config.uploadsDir ?? join(foundation.paths.data, 'files'),
+    workspaces: config.notebooksDir ?? join(foundation.paths.data, 'sessions'),
+  };
+  const files = openFileStore({ folder: folders.files });
   const shared = createSharedSessions({
     foundation,
     place: place.isPossible,
-    folder: config.notebooksDir ?? join(foundation.paths.data, 'sessions'),
+    folder: folders.workspaces,
     most: config.maxSessions,
     idle: config.sessionIdle,
     age: config.sessionAge,
@@ -67,7 +71,7 @@ export async function openHttpService(options: {
     onRemoved: (id) => files.removeSession(id),
   });
   const mcp = createMcpHttp({ sessionsFor: (principal) => shared.of(principal.id), log });
-  const app = createApp({ config, access, foundation, shared, files, mcp, log, sandbox });
+  const app = createApp({ config, access, foundation, shared, files, mcp, log, sandbox, folders });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   server.keepAliveTimeout = KEEP_ALIVE;
   server.requestTimeout = 0; // A large upload over a slow line takes its time; headers do not.

@@ -33,6 +33,8 @@ export interface SessionLimits {
   outputLimit: number;
   maxOutput: number;
   autoInstall: boolean;
+  /** The environment is others' too, and not this session's to change. */
+  isShared?: boolean;
 }
 
 export interface SessionOptions extends Omit<PoolOptions, 'session'> {
@@ -225,6 +227,7 @@ export function createSession(options: SessionOptions): Session {
     const { answer, installed } = pool.isBuiltin(name)
       ? await installForBuiltin(options.environment, module, {
           enabled: limits.autoInstall,
+          isShared: limits.isShared ?? false,
           signal: execution.signal,
         }).catch(failedInstall)
       : adviseExternal(interpreter.state.executable, module);

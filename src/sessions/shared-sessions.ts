@@ -124,8 +124,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       variables: harmlessVariables(join(folder, 'home')),
       runtime,
       linger: foundation.linger,
-      // The environment is everybody's: no caller changes it for the others.
-      limits: { ...limits, autoInstall: false, maxOutput: Math.min(limits.maxOutput, LARGEST_ANSWER) },
+      limits: { ...limits, isShared: true, maxOutput: Math.min(limits.maxOutput, LARGEST_ANSWER) },
       programs,
       store,
       environment,

@@ -95,7 +95,8 @@ function structured(one: InterpreterListing): Record<string, unknown> {
 }
 
 function sentence(one: InterpreterListing): string {
-  const version = one.version ? `Python ${one.version}, ` : '';
+  const kind = one.source === 'builtin' && one.description ? one.description : 'Python';
+  const version = one.version ? `${kind} ${one.version}, ` : '';
   const life = one.state === 'running' ? `running (pid ${one.pid})` : 'stopped';
-  return `${one.name} (${one.source}): ${life}, ${version}${one.python ?? 'no Python found'}${one.description ? `, ${one.description}` : ''}`;
+  return `${one.name} (${one.source}): ${life}, ${version}${one.python ?? 'no Python found'}${one.description && kind === 'Python' ? `, ${one.description}` : ''}`;
 }

@@ -33,7 +33,7 @@ export interface InstallOutcome {
 export async function installForBuiltin(
   environment: Environment,
   module: string,
-  options: { enabled: boolean; signal: AbortSignal },
+  options: { enabled: boolean; isShared: boolean; signal: AbortSignal },
 ): Promise<InstallOutcome> {
   const state = await environment.settled(options.signal);
   if (state.phase === 'making') return refuse('The managed environment is still being made; try again in a moment.');
@@ -49,6 +49,9 @@ export async function installForBuiltin(
     );
   }
   if (resolution.kind === 'impossible') return refuse(NO_PACKAGE);
+  if (options.isShared) {
+    return refuse(`It is not installed here. Whoever runs this service can install it: ${resolution.distribution}`);
+  }
   if (!options.enabled) {
     return refuse(`Automatic installs are off; run: %pip install ${resolution.distribution}`);
   }

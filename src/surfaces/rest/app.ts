@@ -1,6 +1,7 @@
 /** The HTTP service as one app: what every request passes on its way, and the routes, under / and under /v1. */
 
 import { OpenAPIHono } from '@hono/zod-openapi';
+import { Hono } from 'hono';
 import { nanoid } from 'nanoid';
 import type { Config } from '../../config.ts';
 import type { FileStore } from '../../files/store.ts';
@@ -33,11 +34,13 @@ export interface AppOptions {
   mcp: McpHttp;
   log: Logger;
   sandbox: string;
+  /** Where uploads and workspaces are kept. */
+  folders: { files: string; workspaces: string };
 }
 
 export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   const { config, access, foundation, shared, files, mcp, log } = options;
-  const { environment, paths } = foundation;
+  const { environment } = foundation;
   const metrics = createMetrics();
   metrics.gauge('cuvette_sessions_live', 'Sessions that are open now.', () => shared.size);
   const versions = createVersions(environment);
@@ -86,16 +89,19 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
       environment,
       versions,
       sandbox: options.sandbox,
-      settings: { maxSessions: config.maxSessions, timeout: config.timeout, files: paths.data, workspaces: paths.data },
+      settings: { maxSessions: config.maxSessions, timeout: config.timeout, ...options.folders },
     }),
   );
   routes.get('/metrics', metrics.handler);
   routes.all('/mcp', (c) => mcp.fetch(c.req.raw, c.get('principal')));
 
   app.route('/', routes);
-  app.route('/v1', routes);
+  // The same again under /v1, and once in the document.
+  app.route('/v1', new Hono<RestEnv>().route('/', routes));
+  for (const [name, scheme] of Object.entries(SCHEMES))
+    app.openAPIRegistry.registerComponent('securitySchemes', name, scheme);
   app.doc31('/openapi.json', DOCUMENT);
-  app.doc31('/v1/openapi.json', DOCUMENT);
+  app.get('/v1/openapi.json', (c) => c.json(app.getOpenAPI31Document(DOCUMENT)));
   return app;
 }
 
@@ -111,11 +117,19 @@ function counted(files: FileStore, metrics: Metrics): FileStore {
   };
 }
 
+const SCHEMES = {
+  key: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+  token: { type: 'http', scheme: 'bearer', description: 'The key, or a token that LibreChat signed.' },
+} as const;
+
 const DOCUMENT = {
   openapi: '3.1.0',
   info: {
     title: 'Cuvette',
     version: VERSION,
-    description: 'Live code sessions: run code, keep files, on compute that you own.',
+    description:
+      'Live code sessions: run code, keep files, on compute that you own. All paths are also there under /v1.',
   },
+  // Which of them counts, if any, is a setting.
+  security: [{}, { key: [] }, { token: [] }],
 };

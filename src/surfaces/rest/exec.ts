@@ -1,7 +1,7 @@
 /** `POST /exec`: runs code to its end and answers with all of it. */
 
-import { createRoute, OpenAPIHono } from '@hono/zod-openapi';
-import type { Context } from 'hono';
+import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
+import { CuvetteError } from '../../errors.ts';
 import type { Calls, RunningCall } from '../../sessions/calls.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
 import { goneSignal } from './caller.ts';
@@ -35,6 +35,19 @@ const route = createRoute({
   },
 });
 
+const removal = createRoute({
+  method: 'delete',
+  path: '/sessions/{session}',
+  summary: 'End a session, and forget all of it',
+  request: { params: z.object({ session: z.string() }) },
+  responses: {
+    200: {
+      description: 'Its variables, files and history are gone.',
+      content: { 'application/json': { schema: z.object({ status: z.literal('deleted') }) } },
+    },
+  },
+});
+
 export function execRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
   const app = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
   app.openapi(route, async (c) => {
@@ -47,7 +60,11 @@ export function execRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
       leave();
     }
   });
-  app.delete('/sessions/:session', (c) => removeSession(c, options));
+  app.openapi(removal, async (c) => {
+    const { session } = c.req.valid('param');
+    if (await options.shared.remove(c.get('principal').id, session)) return c.json({ status: 'deleted' as const }, 200);
+    throw new CuvetteError('unknown_session', `There is no session ${session}.`);
+  });
   return app;
 }
 
@@ -66,10 +83,4 @@ export async function answerOf(
     isHinted: Boolean(body.runtime_session_hint),
   };
   return toAnswer(call, result, about);
-}
-
-async function removeSession(c: Context<RestEnv>, { shared }: ExecOptions): Promise<Response> {
-  const { session = '' } = c.req.param() as { session?: string };
-  const isRemoved = await shared.remove(c.get('principal').id, session);
-  return isRemoved ? c.json({ status: 'deleted' }) : c.notFound();
 }

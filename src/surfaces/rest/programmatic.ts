@@ -75,6 +75,24 @@ const route = createRoute({
   },
 });
 
+const cancellation = createRoute({
+  method: 'post',
+  path: '/exec/programmatic/cancel',
+  summary: 'Stop a program that calls tools',
+  request: {
+    body: {
+      content: { 'application/json': { schema: z.object({ request_id: z.string() }).openapi('Cancellation') } },
+      required: true,
+    },
+  },
+  responses: {
+    200: {
+      description: 'Whether there was one.',
+      content: { 'application/json': { schema: z.object({ status: z.enum(['cancelled', 'unknown']) }) } },
+    },
+  },
+});
+
 interface Run {
   owner: string;
   requestId: string | undefined;
@@ -122,13 +140,11 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     }
   });
 
-  app.post('/exec/programmatic/cancel', async (c) => {
-    const { data } = z.object({ request_id: z.string() }).safeParse(await c.req.json().catch(() => undefined));
-    if (!data) throw new CuvetteError('invalid_input', 'Give the id of the request to cancel as request_id.');
-    const { request_id } = data;
+  app.openapi(cancellation, (c) => {
+    const { request_id } = c.req.valid('json');
     const found = [...runs].filter((run) => run.requestId === request_id && run.owner === c.get('principal').id);
     for (const run of found) run.stop();
-    return c.json({ status: found.length > 0 ? 'cancelled' : 'unknown' });
+    return c.json({ status: found.length > 0 ? ('cancelled' as const) : ('unknown' as const) }, 200);
   });
 
   async function start(

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { execBody, interpreterFor, splitWords } from '../../../src/surfaces/rest/exec-request.ts';
+
+describe('arguments in one string', () => {
+  it.each([
+    ['', []],
+    ['  a  b ', ['a', 'b']],
+    [`'a b' "c d" e\\ f`, ['a b', 'c d', 'e f']],
+    [`"a \\"b\\"" 'c\\d'`, ['a "b"', 'c\\d']],
+    [`x''y "" z`, ['xy', '', 'z']],
+    ['--n=1 $HOME *', ['--n=1', '$HOME', '*']],
+  ])('%j are taken apart as a shell does it', (line, words) => {
+    expect(splitWords(line)).toEqual(words);
+  });
+});
+
+describe('languages', () => {
+  it.each([
+    ['py', 'builtin'],
+    ['Python', 'builtin'],
+    ['sh', 'bash'],
+    ['javascript', 'node'],
+    ['ts', 'typescript'],
+    ['golang', 'go'],
+    ['C++', 'cpp'],
+  ])('%s is %s', (lang, interpreter) => {
+    expect(interpreterFor(lang)).toBe(interpreter);
+  });
+
+  it('that are not there are named with those that are', () => {
+    expect(() => interpreterFor('cobol')).toThrow(
+      'There is no language "cobol" here. There are: py, bash, js, ts, go, cpp.',
+    );
+  });
+});
+
+describe('the body', () => {
+  it('may have fields that mean nothing here, and null for those left out', () => {
+    const body = {
+      lang: 'bash',
+      code: 'ls',
+      codeSessionKey: 'x',
+      isTemporary: true,
+      args: null,
+      files: null,
+      entity_id: null,
+    };
+    expect(execBody.parse(body)).toEqual({ lang: 'bash', code: 'ls', args: null, files: null, entity_id: null });
+  });
+
+  it('has numbers among its arguments as text', () => {
+    expect(execBody.parse({ lang: 'py', code: '', args: ['a', 1, true] }).args).toEqual(['a', '1', 'true']);
+  });
+});
