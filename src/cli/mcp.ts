@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
-import { createSessions } from '../sessions/sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { Bridge } from '../surfaces/bridge/listen.ts';
 import { createMcpServer } from '../surfaces/mcp/server.ts';
 import { parseServerFlags } from './flags.ts';
@@ -17,23 +17,29 @@ export async function main(args: string[]): Promise<number | undefined> {
   const { config, project } = parseServerFlags(args);
   const log = createLog(config.logLevel);
   const paths = findPaths();
-  const sessions = createSessions({ config, paths, project });
-  const options = { sessions, log, shellCommand: shellCommand() };
-  const stdio = serveStdio(() => createMcpServer(options), { onerror: (error) => log.warn({ err: error }, 'mcp') });
-
-  let bridge: Bridge | undefined;
-  const start = async () => {
-    await sleep(FIRST_ANSWER);
-    const { openBridge } = await import('../surfaces/bridge/listen.ts');
-    bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'agent', log });
-    return bridge.socket;
-  };
   const failed = (error: unknown) => {
     log.warn({ err: error }, 'start');
     return null;
   };
-  sessions.socketPath = start().catch(failed);
-  sessions.socketPath.then(() => sessions.warmUp()).catch(failed);
+  let opened: Promise<Sessions> | undefined;
+  const sessions = () => {
+    opened ??= import('../sessions/sessions.ts').then(({ createSessions }) =>
+      Object.assign(createSessions({ config, paths, project }), { socketPath }),
+    );
+    return opened;
+  };
+  const options = { sessions, log, shellCommand: shellCommand() };
+  const stdio = serveStdio(() => createMcpServer(options), { onerror: (error) => log.warn({ err: error }, 'mcp') });
+
+  let bridge: Bridge | undefined;
+  const listen = async () => {
+    await sleep(FIRST_ANSWER);
+    const { openBridge } = await import('../surfaces/bridge/listen.ts');
+    bridge = await openBridge({ sessions: await sessions(), runtime: paths.runtime, kind: 'agent', log });
+    return bridge.socket;
+  };
+  const socketPath = listen().catch(failed);
+  socketPath.then(async () => (await sessions()).warmUp()).catch(failed);
 
   await new Promise<void>((resolve) => {
     process.stdin.once('end', resolve);
@@ -41,7 +47,7 @@ export async function main(args: string[]): Promise<number | undefined> {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
   });
   bridge?.close();
-  await sessions.close();
+  await opened?.then((held) => held.close()).catch(failed);
   await stdio.close();
   process.exit(0);
 }

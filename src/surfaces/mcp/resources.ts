@@ -12,13 +12,13 @@ const OUTPUT = new ResourceTemplate('cuvette://sessions/{session}/executions/{nu
   list: undefined,
 });
 
-export function registerResources(server: McpServer, sessions: Sessions): void {
+export function registerResources(server: McpServer, sessions: () => Promise<Sessions>): void {
   server.registerResource(
     'execution-text',
     TEXT,
     { title: 'Output of an execution', description: 'The whole text that an execution gave.', mimeType: 'text/plain' },
     async (uri, { session, number }) => {
-      const { transcript } = find(sessions, uri, session, number);
+      const { transcript } = find(await sessions(), uri, session, number);
       const page = await readPage(transcript, { by: 'offset', offset: 0, limit: LARGEST_TEXT });
       return { contents: [{ uri: uri.href, mimeType: 'text/plain', text: page.text }] };
     },
@@ -28,7 +28,7 @@ export function registerResources(server: McpServer, sessions: Sessions): void {
     OUTPUT,
     { title: 'Picture of an execution', description: 'A picture that an execution showed, at its full size.' },
     async (uri, { session, number, index }) => {
-      const output = find(sessions, uri, session, number).transcript.outputs[Number(index)];
+      const output = find(await sessions(), uri, session, number).transcript.outputs[Number(index)];
       const image = output && 'data' in output ? imageIn(output.data) : undefined;
       if (!image) throw new ResourceNotFoundError(uri.href);
       return { contents: [{ uri: uri.href, mimeType: image.mimeType, blob: image.base64 }] };

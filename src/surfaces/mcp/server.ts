@@ -18,7 +18,8 @@ import { VERSION } from '../../version.ts';
 import { registerResources } from './resources.ts';
 
 export interface McpOptions {
-  sessions: Sessions;
+  /** What tools work on; where an agent waits for its first answer, opened only when a tool asks for it. */
+  sessions: Sessions | (() => Promise<Sessions>);
   log: Logger;
   /** How the agent's shell reaches this very session; left out where it cannot. */
   shellCommand?: string;
@@ -43,7 +44,7 @@ export function createMcpServer(options: McpOptions, more: McpServerOptions = {}
     },
   );
   registerTools(server, TOOLS, options);
-  registerResources(server, options.sessions);
+  registerResources(server, () => opened(options.sessions));
   return server;
 }
 
@@ -55,14 +56,19 @@ export function registerTools(server: McpServer, tools: readonly Tool[], { sessi
       { title, description, inputSchema: described(input), outputSchema: described(output), annotations },
       async (args, ctx) => {
         const signal = stop ? AbortSignal.any([ctx.mcpReq.signal, stop]) : ctx.mcpReq.signal;
-        return toResult(await callTool(tool, args, { sessions, signal, progress: progressOf(ctx) }, log));
+        const context = { sessions: await opened(sessions), signal, progress: progressOf(ctx) };
+        return toResult(await callTool(tool, args, context, log));
       },
     );
   }
 }
 
+async function opened(sessions: McpOptions['sessions']): Promise<Sessions> {
+  return typeof sessions === 'function' ? sessions() : sessions;
+}
+
 function instructionsFor(shellCommand: string | undefined): string {
-  const purpose = 'Live Python sessions that keep their variables.';
+  const purpose = 'Live sessions: Python keeps its variables; bash, node, typescript, go and cpp run beside it.';
   if (shellCommand === undefined) {
     return `${purpose} Calls that name no session share your default one; session: "new" opens another, and the answer has its id.`;
   }
