@@ -14,6 +14,8 @@ DRIVER, RICH, USED = sys.argv[1:4]
 ROUNDS, MANY, WARM_UP = map(int, sys.argv[4:7])
 PRELOAD = ["numpy", "pandas", "matplotlib.pyplot"]
 BURST, BURSTS = 50, 3
+# As the server gives it to a session.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.lower().startswith("npm_")}
 
 
 class Connection:
@@ -55,7 +57,7 @@ class Zygote:
         with self.lock:
             self.count += 1
             path = "%s/%d/sock" % (self.folder, self.count)
-            self.connection.send(op="spawn", id=self.count, socket=path, cwd="/tmp", env=dict(os.environ), linger=60, startup=None)
+            self.connection.send(op="spawn", id=self.count, socket=path, cwd="/tmp", env=ENVIRONMENT, linger=60, startup=None)
             answer = self.connection.receive()
         return Session(path, answer["pid"])
 
@@ -135,7 +137,7 @@ def burst(zygote):
     """Starts many sessions at once, each with a first result, beside a session that is at work."""
     zygote.count += 1
     path = "%s/%d/sock" % (zygote.folder, zygote.count)
-    zygote.connection.send(op="spawn", id=zygote.count, socket=path, cwd="/tmp", env=dict(os.environ), linger=60, startup=None)
+    zygote.connection.send(op="spawn", id=zygote.count, socket=path, cwd="/tmp", env=ENVIRONMENT, linger=60, startup=None)
     pid = zygote.connection.receive()["pid"]
     context = multiprocessing.get_context("fork")
     started, stop, results = context.Event(), context.Event(), context.Queue()

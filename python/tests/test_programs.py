@@ -7,7 +7,7 @@ import sys
 import time
 import unittest
 
-from harness import DRIVER, LIMIT, PATIENCE, Session, SessionTest, commands, is_running, start_time
+from harness import DRIVER, LIMIT, PATIENCE, Outcome, Session, SessionTest, commands, is_running, start_time
 
 ENV = {"PATH": os.environ["PATH"]}
 
@@ -38,8 +38,21 @@ class ProgramTest(SessionTest):
         return str(session.count)
 
     def run_program(self, *steps, **options):
-        session = options.get("session") or self.session
-        return session.finish(self.start(*steps, **options))
+        return self.finish(self.start(*steps, **options), options.get("session"))
+
+    def finish(self, id, session=None, wait=0.0):
+        """Reads up to the end; the server's part after a step is to say that it may go on."""
+        session = session or self.session
+        outcome = Outcome()
+        while outcome.done is None:
+            event = session.receive()
+            self.assertIsNotNone(event, "the keeper hung up; until then it said:\n%s" % outcome)
+            self.assertEqual(event["id"], id, event)
+            outcome.add(event)
+            if event["ev"] == "built":
+                time.sleep(wait)
+                session.send("continue")
+        return outcome
 
     def assert_works(self, session=None):
         mark = "mark %d" % random.randrange(10**9)
@@ -129,6 +142,38 @@ class Steps(ProgramTest):
         self.assert_stopped(outcome, "timeout", "interrupted")
         self.assertEqual(outcome.stdout, "")
 
+    def test_the_server_is_asked_between_two(self):
+        path = os.path.join(self.folder, "second")
+        id = self.start("echo first", "touch second; echo second")
+        self.session.read_until("first\n")
+        self.assertEqual(self.session.receive()["ev"], "built")
+        time.sleep(0.2)
+        self.assertFalse(os.path.exists(path))
+        self.session.send("continue")
+        outcome = self.finish(id)
+        self.assertEqual((outcome.stdout, outcome.done["steps"]), ("second\n", 2))
+        self.assertEqual(self.run_program("true").of("built"), [])
+
+    def test_one_that_waits_for_the_server_can_be_stopped(self):
+        for stop in (lambda id: self.session.send("interrupt", id=id, reason="cancelled"), lambda id: None):
+            id = self.start("echo first", "echo never", timeout=0.5)
+            self.session.read_until("first\n")
+            self.assertEqual(self.session.receive()["ev"], "built")
+            stop(id)
+            outcome = self.finish(id)
+            self.assertEqual(outcome.stdout, "")
+            self.assertIn(outcome.done["stopped"]["why"], ("cancelled", "timeout"))
+            self.session.send("continue")
+            self.assert_works()
+
+    def test_the_next_server_is_asked_again(self):
+        id = self.start("echo first", "echo second")
+        while self.session.receive(ack=False)["ev"] != "built":
+            pass
+        self.session.connection.close()
+        self.session.connect()
+        self.assertEqual(self.finish(id).stdout, "first\nsecond\n")
+
     def test_the_time_is_for_all_together(self):
         started = time.monotonic()
         outcome = self.run_program("sleep 0.4", "sleep 30", timeout=0.8)
@@ -191,14 +236,14 @@ class Stopping(ProgramTest):
         id = self.start("echo begun; sleep 60")
         self.session.read_until("begun\n")
         self.session.send("interrupt", id=id, reason="cancelled")
-        self.assert_stopped(self.session.finish(id), "cancelled", "interrupted")
+        self.assert_stopped(self.finish(id), "cancelled", "interrupted")
         self.assert_works()
 
     def test_an_interrupt_for_another_is_not_for_this_one(self):
         id = self.start("echo begun; sleep 0.5; echo ended")
         self.session.read_until("begun\n")
         self.session.send("interrupt", id="another", reason="cancelled")
-        outcome = self.session.finish(id)
+        outcome = self.finish(id)
         self.assertEqual((outcome.stdout, outcome.done["stopped"]), ("ended\n", None))
 
     def test_reset_ends_what_runs(self):
@@ -299,7 +344,7 @@ class Place(ProgramTest):
         id_ = self.start("echo begun; sleep 0.5", place=True, folder=self.new_folder())
         self.session.read_until("begun\n")
         self.assertEqual(mounted(), before)
-        self.session.finish(id_)
+        self.finish(id_)
         other = self.run_program("ls /mnt/data 2>/dev/null; pwd")
         self.assertTrue(other.stdout.endswith(self.folder + "\n"), other)
         self.assertEqual(mounted(), before)
@@ -310,8 +355,8 @@ class Place(ProgramTest):
             self.start("echo one > mark; sleep 0.3; cat /mnt/data/mark", place=True),
             self.start("echo two > mark; sleep 0.3; cat /mnt/data/mark", place=True, cwd=folder, session=other),
         ]
-        self.assertEqual(self.session.finish(ids[0]).stdout, "one\n")
-        self.assertEqual(other.finish(ids[1]).stdout, "two\n")
+        self.assertEqual(self.finish(ids[0]).stdout, "one\n")
+        self.assertEqual(self.finish(ids[1], other).stdout, "two\n")
 
     def test_one_without_a_folder_of_its_own(self):
         self.assertEqual(self.run_program("pwd; ls /mnt", place=True).stdout, "/mnt/data\ndata\n")
@@ -329,7 +374,7 @@ class Keeping(ProgramTest):
         id = self.start("echo begun; sleep 0.5")
         self.session.read_until("begun\n")
         self.assertEqual(self.session.connect()["running"], id)
-        self.assertEqual(self.session.finish(id).done["code"], 0)
+        self.assertEqual(self.finish(id).done["code"], 0)
 
     def test_the_next_server_is_told_what_the_last_one_did_not_acknowledge(self):
         id = self.start("echo first; sleep 0.3; echo second; exit 6")
@@ -338,7 +383,7 @@ class Keeping(ProgramTest):
         self.session.connection.close()
         time.sleep(0.6)
         self.session.connect()
-        outcome = self.session.finish(id)
+        outcome = self.finish(id)
         self.assertEqual((outcome.stdout, outcome.done["code"]), ("first\nsecond\n", 6))
         self.assert_works()
 
@@ -351,8 +396,8 @@ class Keeping(ProgramTest):
     def test_two_keepers_at_once(self):
         other = self.new_session()
         ids = [self.start("sleep 0.3; echo one"), self.start("sleep 0.3; echo two", session=other)]
-        self.assertEqual(other.finish(ids[1]).stdout, "two\n")
-        self.assertEqual(self.session.finish(ids[0]).stdout, "one\n")
+        self.assertEqual(self.finish(ids[1], other).stdout, "two\n")
+        self.assertEqual(self.finish(ids[0]).stdout, "one\n")
 
     def test_one_with_an_owner_ends_after_it(self):
         owner = subprocess.Popen(["sleep", "60"])

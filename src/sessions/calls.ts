@@ -3,6 +3,7 @@
  * and keeps what the code has written. Calls to one session take turns, so each knows what it changed.
  */
 
+import { lstatSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../errors.ts';
@@ -11,7 +12,7 @@ import { safeName } from '../files/names.ts';
 import type { FileStore, StoredFile } from '../files/store.ts';
 import { type CollectedOutput, collectOutput } from './collected-output.ts';
 import type { Execution } from './execution.ts';
-import { BUILTIN } from './interpreter-pool.ts';
+import { BUILTIN, checkRuntime } from './interpreter-pool.ts';
 import type { ExecutionRecord } from './record.ts';
 import type { Session } from './session.ts';
 import type { SharedSession, SharedSessions } from './shared-sessions.ts';
@@ -84,7 +85,12 @@ interface Known {
 const MOST_OUTPUTS = 200;
 const VIRTUAL = '/mnt/data';
 
-export function createCalls(options: { shared: SharedSessions; files: FileStore; largestOutput: number }): Calls {
+export function createCalls(options: {
+  shared: SharedSessions;
+  files: FileStore;
+  largestOutput: number;
+  quota: number;
+}): Calls {
   const { shared: sessions, files } = options;
   const known = new WeakMap<Session, Known>();
 
@@ -100,6 +106,7 @@ export function createCalls(options: { shared: SharedSessions; files: FileStore;
     const { owner, sessionId, entityId, hint } = request;
     const alias = hint ? `hint:${hint}` : entityId ? `entity:${entityId}` : undefined;
     const isPassing = request.interpreter !== BUILTIN && !alias && !sessionId;
+    await checkRuntime(request.interpreter);
     const wanted = request.files.map(({ name }) => (name === undefined ? undefined : safeName(name)));
     const shared = await sessions.open({ owner, id: sessionId, alias, isPassing });
     const state = knownOf(shared.session);
@@ -238,20 +245,21 @@ export function createCalls(options: { shared: SharedSessions; files: FileStore;
       );
     for (const name of written.slice(0, MOST_OUTPUTS)) {
       try {
-        const path = join(shared.workspace, name);
-        const file = await files.keep({
-          session: shared.session.id,
-          owner,
-          name,
-          path,
-          ...(options.largestOutput > 0 && { limit: options.largestOutput }),
-        });
-        kept.push({ file, name });
+        kept.push({ file: await keep(name, shared, owner), name });
       } catch (error) {
         inputs.problems.push(`The file ${name} could not be kept: ${messageOf(error)}`);
       }
     }
     return kept;
+  }
+
+  async function keep(name: string, { session, workspace }: SharedSession, owner: string): Promise<StoredFile> {
+    const { largestOutput, quota } = options;
+    const room = quota > 0 ? quota - files.usage(session.id) : Number.POSITIVE_INFINITY;
+    const path = join(workspace, name);
+    if (lstatSync(path).size > room) throw new Error(`the files of a session may have ${quota} bytes in all.`);
+    const limit = Math.min(largestOutput > 0 ? largestOutput : Number.POSITIVE_INFINITY, room);
+    return files.keep({ session: session.id, owner, name, path, ...(Number.isFinite(limit) && { limit }) });
   }
 
   return { start };

@@ -78,6 +78,8 @@ export interface InterpreterPool {
   /** True for one that was ended by `stop`, and not by some accident. */
   wasStopped(name: string): boolean;
   running(): Promise<LiveInterpreter[]>;
+  /** Ends them all. */
+  stopAll(): Promise<void>;
 }
 
 interface Slot {
@@ -139,7 +141,7 @@ export function createInterpreterPool(
     const found = await attach(name);
     if (found) return { live: found, isFresh: false };
     const language = languageNamed(name);
-    if (language) await checkRuntime(language);
+    await checkRuntime(name);
     const spec = language ? undefined : await specOf(name);
     stopped.delete(name);
     const starting =
@@ -325,6 +327,10 @@ export function createInterpreterPool(
         : `${did}; it starts again on the next execute.`;
     },
     wasStopped: (name) => stopped.has(name),
+    async stopAll() {
+      for (const name of slots.keys()) stopped.add(name);
+      await Promise.all((await this.running()).map((live) => live.stop()));
+    },
     async running() {
       const found = await Promise.all([...slots.values()].map((slot) => slot.catch(() => undefined)));
       return found.flatMap((slot) => (slot ? [slot.live] : []));
@@ -344,9 +350,11 @@ function languageNamed(name: string): Language | undefined {
   return LANGUAGES.find((language) => language.name === name);
 }
 
-async function checkRuntime(language: Language): Promise<void> {
-  const info = await language.probe();
-  if ('missing' in info)
+/** Throws, with how to install it, if that is a language whose tools are not there. */
+export async function checkRuntime(name: string): Promise<void> {
+  const language = languageNamed(name);
+  const info = await language?.probe();
+  if (language && info && 'missing' in info)
     throw new CuvetteError(
       'runtime_missing',
       `${language.title} is not installed on this machine (${info.missing.join(', ')} not found). ${language.install}`,

@@ -80,6 +80,7 @@ export function createSession(options: SessionOptions): Session {
   /** Executions that were cancelled while their interpreter was still starting. */
   const cancelled = new Set<number>();
   const sent = new Set<number>();
+  let isStopped = false;
 
   const pool = createInterpreterPool({ ...options, session: id }, (name, interpreter) => {
     interpreter.onEvent((event) => void onEvent(name, interpreter, event).catch(() => {}));
@@ -153,7 +154,7 @@ export function createSession(options: SessionOptions): Session {
   async function run(execution: Execution, { signal, args, stdin, isStateful }: ExecuteRequest): Promise<void> {
     const { record } = execution;
     if (isEnded(execution)) return;
-    if (signal?.aborted) return execution.finish(CANCELLED_IN_QUEUE);
+    if (signal?.aborted || isStopped) return execution.finish(CANCELLED_IN_QUEUE);
     const { live: interpreter, isFresh } = await pool.open(record.interpreter);
     if (isEnded(execution)) return;
     if (signal?.aborted || cancelled.delete(record.number)) return execution.finish(CANCELLED_IN_QUEUE);
@@ -317,7 +318,8 @@ export function createSession(options: SessionOptions): Session {
       for (const interpreter of await pool.running()) interpreter.leave(linger, owner);
     },
     async stop() {
-      await Promise.all((await pool.running()).map((interpreter) => interpreter.stop()));
+      isStopped = true;
+      await pool.stopAll();
     },
   };
 }

@@ -4,8 +4,12 @@
 const HARMLESS = /^(PATH|LANG|LANGUAGE|LC_.*|TZ|TERM|SSL_CERT_FILE|SSL_CERT_DIR|PIP_INDEX_URL|GOROOT)$/;
 const SECRET = /KEY|SECRET|TOKEN|PASSWORD|CREDENTIAL/i;
 
+/** What npm tells a program that it starts, about itself and that program: nothing for code that runs in it. */
+const LAUNCHER = /^npm_/i;
+
 export function ownVariables(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+  const set = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return Object.fromEntries(set.filter(([name]) => !LAUNCHER.test(name)));
 }
 
 /** For code of others, whose home is its workspace. */

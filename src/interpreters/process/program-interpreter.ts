@@ -3,8 +3,7 @@
  * Owns the files that a run needs, from before its plan to after its end.
  */
 
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../errors.ts';
 import type { InterpreterEvent, LiveInterpreter, Program, RunRequest, StopReason } from '../interpreter.ts';
@@ -31,6 +30,8 @@ interface Run {
   isSent: boolean;
 }
 
+/** Programs of ours in a workspace, but not the channels of tools, which others look after. */
+const OWN = /^\.cuvette-(?!tools-)/;
 const WORKSPACE = '/mnt/data';
 const PROGRAM = '/mnt/program';
 /** What says on stderr why there is nothing to run. */
@@ -90,8 +91,16 @@ export function createProgramInterpreter(
     for (const name of run.plan?.own ?? []) rmSync(join(options.workspace, name), { force: true });
     const left = join(run.folder, 'state');
     if (run.isStateful && existsSync(left)) renameSync(left, state);
-    rm(run.folder, { recursive: true, force: true }).catch(() => {});
+    rmSync(run.folder, { recursive: true, force: true });
   }
+
+  /** What a server that was killed left of its runs; nothing of ours runs in this session now. */
+  function removeLeftovers(): void {
+    rmSync(join(options.folder, 'programs'), { recursive: true, force: true });
+    for (const name of readdirSync(options.workspace))
+      if (OWN.test(name)) rmSync(join(options.workspace, name), { recursive: true, force: true });
+  }
+  if (keeper.state.running === null) removeLeftovers();
 
   /** Before the program is run, which could put something else in its own place. */
   async function keepBuild(id: string): Promise<void> {
@@ -122,8 +131,17 @@ export function createProgramInterpreter(
           void keepBuild(event.id);
           return;
         }
-        if (event.kind === 'done') cleanUp(event.id);
+        if (event.kind === 'done') {
+          if (runs.has(event.id)) cleanUp(event.id);
+          else removeLeftovers();
+        }
         listener(event);
+      });
+    },
+    onLost(listener) {
+      keeper.onLost(() => {
+        for (const id of [...runs.keys()]) cleanUp(id);
+        listener();
       });
     },
     variables: async () => [],

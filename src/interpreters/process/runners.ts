@@ -21,7 +21,7 @@ interface Runner {
   keeper: LiveInterpreter;
   isBusy: boolean;
   isLost: boolean;
-  onLost?: () => void;
+  onLost: (() => void)[];
 }
 
 const MOST_IDLE = 16;
@@ -38,20 +38,20 @@ export function createRunners(runtime: string, zygotes: Zygotes, spec: () => Pro
     await zygotes.spawn(await spec(), { socket, cwd: '/', env: {}, linger: 1, startup: null, owner });
     const keeper = await connectDriver(socket);
     if (!keeper) throw new Error('the keeper of a program ended as soon as it had started');
-    const runner: Runner = { keeper, isBusy: false, isLost: false };
+    const runner: Runner = { keeper, isBusy: false, isLost: false, onLost: [] };
     all.add(runner);
     keeper.onLost(() => {
       runner.isLost = true;
       all.delete(runner);
-      runner.onLost?.();
+      for (const listener of runner.onLost) listener();
     });
     return runner;
   }
 
   async function giveBack(runner: Runner): Promise<void> {
-    delete runner.onLost;
     if (runner.isLost || idle.includes(runner)) return;
     if (runner.isBusy || idle.length >= MOST_IDLE) return runner.keeper.stop();
+    runner.onLost = [];
     idle.push(runner);
   }
 
@@ -70,9 +70,7 @@ export function createRunners(runtime: string, zygotes: Zygotes, spec: () => Pro
           listener(event);
         });
       },
-      onLost(listener) {
-        runner.onLost = listener;
-      },
+      onLost: (listener) => void runner.onLost.push(listener),
       onIdleDeath: () => {},
       leave: () => void giveBack(runner),
       stop: () => giveBack(runner),

@@ -44,7 +44,7 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   const metrics = createMetrics();
   metrics.gauge('cuvette_sessions_live', 'Sessions that are open now.', () => shared.size);
   const versions = createVersions(environment);
-  const calls = createCalls({ shared, files, largestOutput: config.maxUpload });
+  const calls = createCalls({ shared, files, largestOutput: config.maxUpload, quota: config.sessionQuota });
   const exec = { calls, shared, limiter: createLimiter(config), metrics, versions };
 
   const app = new OpenAPIHono<RestEnv>({

@@ -1,0 +1,232 @@
+/** What is special in each language: its names, its errors, what is built, modules and types; and machines that lack one. */
+
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, realpathSync, symlinkSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { anotherService, ok, type Problem, useService } from './service.ts';
+
+const service = await useService();
+
+describe('its names', () => {
+  const HELLO: [string[], string][] = [
+    [['py', 'python', 'Python'], 'print("hello")'],
+    [['bash', 'sh'], 'echo hello'],
+    [['js', 'javascript', 'node', 'JavaScript'], 'console.log("hello")'],
+    [['ts', 'typescript'], 'const text: string = "hello"; console.log(text)'],
+    [['go'], 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println("hello") }\n'],
+    [['cpp', 'c++', 'C++'], '#include <cstdio>\nint main() { puts("hello"); }'],
+  ];
+  test.each(HELLO.flatMap(([names, code]) => names.map((name) => [name, code] as const)))('%s', async (lang, code) => {
+    expect((await service.exec({ lang, code })).stdout).toBe('hello\n');
+  });
+
+  test.each(['rust', '', '__proto__', 'constructor', '../bash'])('%j is none of them', async (lang) => {
+    const reply = await service.post('/exec', { lang, code: '1' });
+    expect([reply.status, reply.json<Problem>().code]).toEqual([400, 'unknown_language']);
+    expect(reply.json<Problem>().detail).toMatch(/py, bash, js, ts, go, cpp/);
+  });
+});
+
+describe('arguments', () => {
+  test('may be one string, which is split as a shell would', async () => {
+    const { stdout } = await service.bash('printf "<%s>\\n" "$@"', { args: `a 'b c' "d 'e'" f\\ g ""` });
+    expect(stdout).toBe("<a>\n<b c>\n<d 'e'>\n<f g>\n<>\n");
+  });
+
+  test('may be numbers', async () => {
+    expect((await service.bash('echo "$1 $2"', { args: [1, true] })).stdout).toBe('1 true\n');
+  });
+
+  test('are those of one call alone', async () => {
+    const code = 'import sys; print(sys.argv[1:])';
+    expect((await service.python(code, { args: ['x'], entity_id: 'argv' })).stdout).toBe("['x']\n");
+    expect((await service.python(code, { entity_id: 'argv' })).stdout).toBe('[]\n');
+  });
+});
+
+test('Python that asks for input is told at once that there is none', async () => {
+  const began = performance.now();
+  const { stderr, run: how } = await service.python('x = input("name? ")');
+  expect(how.code).toBe(1);
+  expect(stderr).toMatch(/Error/);
+  expect(performance.now() - began).toBeLessThan(10_000);
+});
+
+describe('errors name the line', () => {
+  test.each<[string, string, string, RegExp]>([
+    [
+      'C++ that does not compile',
+      'cpp',
+      '#include <string>\nint main() {\n  std::string x = 1.5 +;\n}',
+      /main\.cpp:3:\d+: error/,
+    ],
+    [
+      'Go that does not compile',
+      'go',
+      'package main\n\nfunc main() {\n\tx := "unused"\n}\n',
+      /main\.go:4:2: declared and not used/,
+    ],
+    ['TypeScript that does not parse', 'ts', 'const a: number = 1;\nconst b: = 2;\n', /main\.ts:2:\d+/],
+    ['JavaScript that does not parse', 'js', 'const a = 1;\nconst b = ;\n', /:2\n[\s\S]*SyntaxError/],
+    ['JavaScript that throws', 'js', '\n\nthrow new Error("here")', /:3\b[\s\S]*Error: here/],
+    [
+      'TypeScript that throws',
+      'ts',
+      'enum A { B }\ninterface C { d: A }\n\nthrow new Error("here " + A.B)',
+      /main\.ts:4\b[\s\S]*Error: here 0|:4:\d+/,
+    ],
+    [
+      'Go that panics',
+      'go',
+      'package main\n\nfunc main() {\n\tvar x []int\n\t_ = x[len(x)]\n}\n',
+      /index out of range[\s\S]*main\.go:5/,
+    ],
+    ['bash', 'bash', 'true\nno_such_command', /line 2: no_such_command/],
+    ['Python', 'py', 'x = 1\n\n1/0', /3 1\/0|line 3/],
+  ])('of %s', async (_, lang, code, place) => {
+    const answer = await service.exec({ lang, code });
+    expect(answer.stderr).toMatch(place);
+    expect(answer.run.code).not.toBe(0);
+    expect([answer.stdout, answer.files]).toEqual(['', []]);
+  });
+});
+
+describe('what is built', () => {
+  test.each<[string, string]>([
+    ['go', 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println("built") }\n'],
+    ['cpp', '#include <iostream>\nint main() { std::cout << "built" << std::endl; }\n'],
+  ])('in %s is built once, also for other sessions', async (lang, source) => {
+    const code = `${source}// ${crypto.randomUUID()}\n`;
+    const first = await service.exec({ lang, code, entity_id: 'built-a' });
+    const again = [await service.exec({ lang, code, entity_id: 'built-a' }), await service.exec({ lang, code })];
+    for (const { stdout, stderr, run: how } of again) {
+      expect([stdout, stderr]).toEqual(['built\n', '']);
+      expect(how.cpu_time ?? 0).toBeLessThan((first.run.cpu_time ?? 0) / 4);
+    }
+  });
+
+  test('is built again when a file that it includes has changed', async () => {
+    const entity_id = 'header';
+    const code = `#include <cstdio>\n#include "value.h"\nint main() { std::printf("%d", VALUE); } // ${crypto.randomUUID()}`;
+    for (const value of ['1', '2']) {
+      await service.bash(`echo '#define VALUE ${value}' > value.h`, { entity_id });
+      expect((await service.exec({ lang: 'cpp', code, entity_id })).stdout).toBe(value);
+    }
+  });
+
+  test('at once by several callers is whole for all of them', async () => {
+    const code = `#include <cstdio>\nint main() { puts("at once"); } // ${crypto.randomUUID()}`;
+    const answers = await Promise.all([1, 2, 3].map(() => service.exec({ lang: 'cpp', code })));
+    expect(answers.map(({ stdout, stderr }) => [stdout, stderr])).toEqual(Array(3).fill(['at once\n', '']));
+  });
+});
+
+describe('JavaScript and TypeScript', () => {
+  test.each<[string, string, string, string]>([
+    ['modules', 'js', 'import os from "node:os"; console.log(typeof os.cpus, await 1)', 'function 1\n'],
+    ['CommonJS', 'js', 'const os = require("os"); console.log(typeof os.cpus, __dirname)', 'function /mnt/data\n'],
+    [
+      'types in modules',
+      'ts',
+      'import type { Stats } from "node:fs"; import { statSync, type Dirent } from "node:fs"; const s: Stats = statSync("."); console.log(s.isDirectory())',
+      'true\n',
+    ],
+    [
+      'types in CommonJS',
+      'ts',
+      'const fs = require("fs") as typeof import("fs"); console.log(fs.existsSync("."))',
+      'true\n',
+    ],
+    [
+      'enums and namespaces',
+      'ts',
+      'enum Color { Red, Green = "g" } namespace N { export const x = Color.Green } console.log(Color.Red, N.x, Color[0])',
+      '0 g Red\n',
+    ],
+    [
+      'properties made by parameters',
+      'ts',
+      'class P { constructor(private readonly x: number, public y = 2) {} sum(): number { return this.x + this.y } } console.log(new P(1).sum())',
+      '3\n',
+    ],
+    [
+      'generics, satisfies and non-null',
+      'ts',
+      'const f = <T extends { a: number }>(x: T) => x satisfies { a: number }; console.log(f({ a: 1 })!.a as unknown as string)',
+      '1\n',
+    ],
+  ])('%s in %s', async (_, lang, code, expected) => {
+    const answer = await service.exec({ lang, code });
+    expect([answer.stdout, answer.stderr, answer.files]).toEqual([expected, '', []]);
+  });
+
+  test('import what is in the workspace', async () => {
+    const entity_id = 'imports';
+    await service.bash(
+      'echo "export const one = 1" > lib.mjs; echo "exports.two = 2" > lib.cjs; echo "{\\"three\\": 3}" > data.json',
+      { entity_id },
+    );
+    const code =
+      'import { one } from "./lib.mjs"; import lib from "./lib.cjs"; import { readFileSync } from "node:fs"; console.log(one, lib.two, JSON.parse(readFileSync("data.json", "utf8")).three)';
+    for (const lang of ['js', 'ts']) expect((await service.exec({ lang, code, entity_id })).stdout).toBe('1 2 3\n');
+    const required = await service.exec({ lang: 'js', code: 'console.log(require("./data.json").three)', entity_id });
+    expect(required.stdout).toBe('3\n');
+  });
+});
+
+test('what is not installed is answered with 503 and how to install it, and is found once it is there', async () => {
+  const path = join(service.home.root, 'bin');
+  mkdirSync(path);
+  const link = (name: string, target: string) => symlinkSync(target, join(path, name));
+  const find = (name: string) => {
+    const folder = (process.env.PATH ?? '').split(delimiter).find((one) => existsIn(one, name));
+    return realpathSync(join(folder ?? '/usr/bin', name));
+  };
+  for (const name of ['bash', 'sh', 'node', 'env', 'cat', 'mv', 'rm', 'mkfifo', 'nice']) link(name, find(name));
+  const python = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
+  const bare = await anotherService({ home: service.home, env: { PATH: path, CUVETTE_PYTHON: python } });
+
+  const reply = await bare.post('/exec', { lang: 'cpp', code: 'int main() {}' });
+  expect(reply.status).toBe(503);
+  expect(reply.json<Problem>()).toMatchObject({
+    code: 'runtime_missing',
+    detail: expect.stringMatching(/g\+\+.*apt install g\+\+/s),
+  });
+  const streamed = await bare.post('/exec/stream', { lang: 'cpp', code: 'int main() {}' });
+  expect(streamed.status).toBe(503);
+  const health = ok(await bare.get('/health')).json<{
+    runtime_capabilities: Record<string, { available: boolean; missing: string[]; install: string | null }>;
+  }>();
+  expect(health.runtime_capabilities.cpp).toMatchObject({ available: false, install: expect.stringContaining('g++') });
+  expect(health.runtime_capabilities.cpp?.missing).not.toEqual([]);
+  expect(health.runtime_capabilities.bash).toMatchObject({ available: true, missing: [] });
+  expect((await bare.bash('echo works')).stdout).toBe('works\n');
+  expect((await bare.python('print("works")')).stdout).toBe('works\n');
+
+  for (const name of ['g++', 'as', 'ld']) link(name, find(name));
+  const answer = await bare.exec({ lang: 'cpp', code: '#include <cstdio>\nint main() { puts("found"); }' });
+  expect([answer.stdout, answer.stderr]).toEqual(['found\n', '']);
+});
+
+test('programs have the limits that are set', async () => {
+  const limited = await anotherService({
+    home: service.home,
+    env: { SUBPROCESS_MAX_MEMORY_MB: '400', SUBPROCESS_MAX_CPU_SECONDS: '1' },
+  });
+  const [memory, cpu] = await Promise.all([
+    limited.bash('python3 -c "x = bytearray(600 << 20)"'),
+    limited.bash('while :; do :; done'),
+  ]);
+  expect(memory.stderr).toContain('MemoryError');
+  expect(cpu.run.signal).toMatch(/SIGXCPU|SIGKILL/);
+  expect(cpu.run.cpu_time).toBeLessThan(2500);
+});
+
+function existsIn(folder: string, name: string): boolean {
+  try {
+    return Boolean(realpathSync(join(folder, name)));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,302 @@
+/** What operators see: how the service is, what it counts, what it is set to; and that it ends without leaving a trace. */
+
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { createHome, type Home, processesOf, runCli } from '../harness.ts';
+import { anotherService, endHome, nameOf, ok, refusalOf, startService, useService } from './service.ts';
+
+const service = await useService();
+
+test('the first lines say where it is, what it has, who may come in, and how to try it', async () => {
+  const [first, second] = service.stdout().split('\n');
+  expect(first).toMatch(
+    /^Cuvette \d+\.\d+\.\d+ · http:\/\/127\.0\.0\.1:\d+ · sandbox: none .* · Python 3\.\d+ \(.*\) · bash · node · ts · go · c\+\+$/,
+  );
+  expect(second).toBe('Access: open to every program on this machine');
+  expect(service.stdout()).toContain(`LIBRECHAT_CODE_BASEURL=${service.url}/v1`);
+  const curl = /^curl -s (\S+) -H '([^:]+): ([^']+)' -d '(.*)'$/m.exec(service.stdout());
+  const [, url = '', name = '', value = '', body = ''] = curl ?? [];
+  const reply = await service.send('POST', url.replace(service.url, ''), { headers: { [name]: value }, body });
+  expect(reply.json()).toMatchObject({ stdout: 'hello\n' });
+});
+
+describe('GET /health', () => {
+  test('tells of sessions, settings, languages and libraries', async () => {
+    await service.python('1', { entity_id: 'counted' });
+    const health = ok(await service.get('/health')).json<{ runtime_capabilities: Record<string, unknown> }>();
+    expect(health).toMatchObject({
+      status: 'healthy',
+      active_sessions: expect.any(Number),
+      cleaned_sessions: expect.any(Number),
+      max_sessions: 50,
+      execution_timeout: 300,
+      notebooks_dir: expect.any(String),
+      uploads_dir: expect.any(String),
+      runtime_libraries: expect.objectContaining({ py: expect.arrayContaining(['numpy', 'pandas']) }),
+    });
+    expect(Object.keys(health.runtime_capabilities)).toEqual(['py', 'bash', 'js', 'ts', 'go', 'cpp']);
+    expect(health.runtime_capabilities.bash).toMatchObject({ available: true, missing: [] });
+  });
+
+  test('tells of the folders that are set, and they are used', async () => {
+    const [uploads, notebooks] = [join(service.home.root, 'u'), join(service.home.root, 'n')];
+    const other = await anotherService({
+      home: service.home,
+      env: { UPLOADS_DIR: uploads, NOTEBOOKS_DIR: notebooks, MAX_SESSIONS: '7', EXECUTION_TIMEOUT: '11' },
+    });
+    const uploaded = await other.upload('f', 'x', { entity_id: 'folders' });
+    await other.python('1', { entity_id: 'folders' });
+    expect(ok(await other.get('/health')).json()).toMatchObject({
+      uploads_dir: uploads,
+      notebooks_dir: notebooks,
+      max_sessions: 7,
+      execution_timeout: 11,
+    });
+    expect(readdirSync(uploads, { recursive: true }).map(String)).toContainEqual(
+      expect.stringContaining(uploaded.files[0]?.id ?? '-'),
+    );
+    expect(readdirSync(notebooks)).toContain(uploaded.session_id);
+  });
+});
+
+describe('GET /libraries', () => {
+  test('lists by language, with versions', async () => {
+    const { runtime_libraries: all } = ok(await service.get('/libraries')).json<{
+      runtime_libraries: Record<string, Record<string, string>>;
+    }>();
+    expect(all.py?.numpy).toMatch(/^\d+\.\d+/);
+    const { stdout } = await service.python('import numpy; print(numpy.__version__)');
+    expect(all.py?.numpy).toBe(stdout.trim());
+  });
+
+  test('of one language, by any of its names; of an unknown one gives 404', async () => {
+    for (const runtime of ['py', 'python']) {
+      const { runtime_libraries: of } = ok(await service.get(`/libraries?runtime=${runtime}`)).json<{
+        runtime_libraries: object;
+      }>();
+      expect(Object.keys(of)).toEqual(['py']);
+    }
+    expect((await service.get('/libraries?runtime=cobol')).status).toBe(404);
+  });
+});
+
+describe('GET /metrics', () => {
+  test('counts requests, executions and bytes, in the format of Prometheus', async () => {
+    const read = async () => {
+      const reply = ok(await service.get('/metrics'));
+      expect(reply.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
+      for (const line of reply.text.trimEnd().split('\n'))
+        expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)*\})? [-+\d.e]+(Inf)?)$/);
+      return (name: RegExp) =>
+        reply.text
+          .split('\n')
+          .flatMap((line) => (name.test(line) ? [Number(line.split(' ').at(-1))] : []))
+          .reduce((a, b) => a + b, 0);
+    };
+    const then = await read();
+    const { files } = await service.bash('echo 12345 > f');
+    await service.bash('exit 1');
+    const uploaded = await service.upload('g', '123');
+    const [file] = files;
+    if (file) await service.download(file);
+    await service.download({ id: uploaded.files[0]?.id ?? '', session_id: uploaded.session_id });
+    const now = await read();
+    const grown = (name: RegExp) => now(name) - then(name);
+    expect(grown(/^cuvette_executions_total\{.*outcome="ok"/)).toBe(1);
+    expect(grown(/^cuvette_executions_total\{.*outcome="error"/)).toBe(1);
+    expect(grown(/^cuvette_execution_seconds_count/)).toBe(2);
+    expect(grown(/^cuvette_requests_total\{.*route="\/exec".*status="200"/)).toBe(2);
+    expect(grown(/^cuvette_uploads_bytes_total/)).toBe(3);
+    expect(grown(/^cuvette_downloads_bytes_total/)).toBe(9);
+    expect(now(/^cuvette_sessions_live/)).toBeGreaterThanOrEqual(1);
+    expect(now(/^process_resident_memory_bytes/)).toBeGreaterThan(10 << 20);
+  });
+
+  test('has no series for paths that callers make up', async () => {
+    for (const path of ['/made-up-1', '/download/made-up-2/x', '/v1/made-up-3']) await service.get(path);
+    expect((await service.get('/metrics')).text).not.toContain('made-up');
+  });
+});
+
+describe('GET /openapi.json', () => {
+  test.each(['/openapi.json', '/v1/openapi.json'])('%s describes every route', async (path) => {
+    const document = ok(await service.get(path)).json<{
+      openapi: string;
+      paths: Record<string, Record<string, unknown>>;
+      components: { schemas: Record<string, unknown> };
+    }>();
+    expect(document.openapi).toBe('3.1.0');
+    const routes = Object.entries(document.paths).flatMap(([route, methods]) =>
+      Object.keys(methods).map((method) => `${method} ${route}`),
+    );
+    expect(routes).toEqual(
+      expect.arrayContaining([
+        'post /exec',
+        'post /exec/stream',
+        'post /exec/programmatic',
+        'post /upload',
+        'post /upload/batch',
+        'get /files/{session}',
+        'get /download/{session}/{file}',
+        'delete /files/{session}/{file}',
+        'get /sessions/{session}/objects/{file}',
+        'delete /sessions/{session}',
+        'get /health',
+        'get /libraries',
+      ]),
+    );
+    const references = JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g);
+    for (const [, name = ''] of references) expect(document.components.schemas).toHaveProperty(name);
+  });
+});
+
+test('a path that is not there, and a method that does not belong, are told as such', async () => {
+  for (const [method, path] of [
+    ['GET', '/nowhere'],
+    ['POST', '/v1/nowhere'],
+    ['PUT', '/exec'],
+  ] as const) {
+    const reply = await service.send(method, path);
+    expect([404, 405]).toContain(reply.status);
+    expect(reply.headers['content-type']).toMatch(/json/);
+  }
+});
+
+test('a request is logged in one line, if that is set', async () => {
+  const logging = await anotherService({ home: service.home, env: { LOG_REQUESTS: 'true' } });
+  await logging.bash('true');
+  await logging.get('/v1/nowhere?token=hidden');
+  const { stderr } = await logging.stop();
+  const lines = stderr
+    .trim()
+    .split('\n')
+    .map((line): Record<string, unknown> => JSON.parse(line));
+  expect(lines).toMatchObject([
+    { method: 'POST', path: '/exec', status: 200, ms: expect.any(Number), principal: 'open' },
+    { method: 'GET', path: '/v1/nowhere?token=***', status: 404 },
+  ]);
+});
+
+describe('settings', () => {
+  const show = async (args: string[], env: Record<string, string> = {}, cwd = service.home.project()) => {
+    const { code, stdout, stderr } = await runCli(['serve', '--print-config', '--json', ...args], {
+      home: service.home,
+      cwd,
+      env,
+    });
+    expect([code, stderr]).toEqual([0, '']);
+    const rows: { setting: string; value: unknown; source: string }[] = JSON.parse(stdout);
+    return Object.fromEntries(rows.map(({ setting, value, source }) => [setting, [value, source]]));
+  };
+
+  test('are shown with where they came from, without starting anything, and without secrets', async () => {
+    const cwd = service.home.project();
+    writeFileSync(join(cwd, 'cuvette.json'), JSON.stringify({ maxSessions: 9, maxUpload: '1MB', rateLimit: 5 }));
+    const shown = await show(
+      ['--rate-limit', '6'],
+      { MAX_SESSIONS: '8', CODE_INTERPRETER_API_KEY: 'not-to-be-seen' },
+      cwd,
+    );
+    expect(shown).toMatchObject({
+      maxSessions: [8, 'environment MAX_SESSIONS'],
+      maxUpload: [1_000_000, `file ${join(cwd, 'cuvette.json')}`],
+      rateLimit: [6, 'flag'],
+      apiKey: ['(set)', 'environment CODE_INTERPRETER_API_KEY'],
+      port: [8000, 'default'],
+      keepFiles: [172_800, 'default'],
+    });
+    const { stdout } = await runCli(['serve', '--print-config'], {
+      home: service.home,
+      cwd,
+      env: { CUVETTE_API_KEY: 'not-to-be-seen' },
+    });
+    expect(stdout).toMatch(/^setting +value +from +flag +environment\n/);
+    expect(stdout).not.toContain('not-to-be-seen');
+  });
+
+  test.each<[string[], Record<string, string>, RegExp]>([
+    [['--port', '70000'], {}, /port.*--port.*65535/s],
+    [['--max-sessions', 'many'], {}, /maxSessions.*expected a number/s],
+    [['--no-such-flag'], {}, /no-such-flag/],
+    [['--path-secret', 'short'], {}, /at least 16 characters/],
+    [[], { MAX_SESSIONS: '-1' }, /maxSessions.*environment MAX_SESSIONS/s],
+    [['--jwt-public-key', '/no/such/file.pem'], {}, /\/no\/such\/file\.pem/],
+    [['--config', '/no/such/file.json'], {}, /\/no\/such\/file\.json/],
+  ])('that are wrong (%j %j) end it with a sentence', async (args, env, sentence) => {
+    const { code, stdout, stderr } = await refusalOf(service.home, args, env);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(sentence);
+    expect(stderr).not.toMatch(/\n {4}at /);
+  });
+});
+
+describe('the end', () => {
+  /** Everything that a home has in it, but for what a database leaves of itself. */
+  const filesOf = (home: Home, folder: string) =>
+    readdirSync(join(home.root, folder), { recursive: true })
+      .map(String)
+      .filter((name) => !/\.db(-wal|-shm)?$/.test(name));
+
+  test.each(['SIGINT', 'SIGTERM'] as const)(
+    'by %s leaves no program, socket, mount or temporary file',
+    async (signal) => {
+      const home = createHome();
+      try {
+        const mounts = readFileSync('/proc/self/mountinfo', 'utf8');
+        const temporary = readdirSync('/tmp');
+        const one = await startService({ home });
+        await Promise.all([
+          one.bash('echo x > kept; sleep 0.1'),
+          one.exec({ lang: 'js', code: 'console.log(1)' }),
+          one.exec({ lang: 'cpp', code: 'int main() {}' }),
+          one.upload('f', 'x'),
+          one.post('/exec/programmatic', { lang: 'bash', code: 'ask "{}"', tools: [{ name: 'ask' }] }),
+        ]);
+        if (signal === 'SIGINT') await one.python('x = 1; open("f", "w").write("f"); None', { entity_id: 'a' });
+        const { code, stderr } = await one.stop(signal);
+        expect([code, stderr]).toEqual([0, '']);
+        const left = processesOf(home.root).filter(({ pid }) => nameOf(pid) !== 'cuvette-zygote' && !isSpare(pid));
+        expect(left).toEqual([]);
+        expect(readFileSync('/proc/self/mountinfo', 'utf8')).toBe(mounts);
+        const runtime = filesOf(home, 'r').filter((name) => !/^cuvette(\/z(\/.*)?|\/[bk]|\/servers)?$/.test(name));
+        expect(runtime).toEqual([]);
+        const data = filesOf(home, 'd');
+        expect(
+          data.filter((name) => /incoming\/.*\/|programs\/|\.part|\.new|cuvette-tools|placing/.test(name)),
+        ).toEqual([]);
+        const added = readdirSync('/tmp').filter(
+          (name) => !temporary.includes(name) && !/^(cv-|vitest|node-compile-cache)/.test(name),
+        );
+        expect(
+          added.filter((name) => existsSync(join('/tmp', name)) && /cuvette|cc[A-Za-z0-9]{6}|go-build/.test(name)),
+        ).toEqual([]);
+      } finally {
+        await endHome(home);
+      }
+    },
+  );
+
+  /** The keeper that a zygote has ready for the next session, and the worker below it. */
+  function isSpare(pid: number): boolean {
+    const parent = (of: number) => Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${of}/stat`, 'utf8'))?.[1] ?? 0);
+    const isKeeperOfZygote = (of: number) =>
+      nameOf(of) === 'cuvette-keeper' && nameOf(parent(of)) === 'cuvette-zygote' && !hasSocket(of);
+    return isKeeperOfZygote(pid) || (nameOf(pid) === 'cuvette-python' && isKeeperOfZygote(parent(pid)));
+  }
+
+  /** Whether it listens for a server: one that has been given a session does. */
+  function hasSocket(pid: number): boolean {
+    const listening = readFileSync('/proc/net/unix', 'utf8')
+      .split('\n')
+      .flatMap((line) => (/ 00010000 /.test(line) ? [line.trim().split(/\s+/)[6]] : []));
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => {
+      try {
+        const target = readlinkSync(`/proc/${pid}/fd/${fd}`);
+        return listening.some((inode) => target === `socket:[${inode}]`);
+      } catch {
+        return false;
+      }
+    });
+  }
+});

@@ -1,0 +1,352 @@
+/** Programs that call the caller's own tools: in rounds, with answers and errors, once, and leaving nothing. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { gone, waitFor } from '../harness.ts';
+import { type ExecAnswer, ID, ok, type Problem, useService } from './service.ts';
+
+const service = await useService();
+
+interface Answer extends Partial<ExecAnswer> {
+  status: 'tool_call_required' | 'completed' | 'error';
+  session_id: string;
+  continuation_token?: string;
+  tool_calls?: { id: string; name: string; input: Record<string, unknown> }[];
+  error?: string;
+}
+
+type Tools = Record<string, (input: Record<string, unknown>) => unknown>;
+
+const post = async (body: object, headers = {}) =>
+  ok(await service.post('/exec/programmatic', body, { headers })).json<Answer>();
+
+const goOn = ({ continuation_token }: Answer, tool_results: object[]) => post({ continuation_token, tool_results });
+
+/** Plays the client: calls the tools of each round, until the program ends. */
+async function run(body: Record<string, unknown>, tools: Tools): Promise<{ last: Answer; rounds: string[][] }> {
+  const rounds: string[][] = [];
+  const described = Object.keys(tools).map((name) => ({ name, description: name, parameters: { type: 'object' } }));
+  let answer = await post({ tools: described, timeout: 15_000, ...body });
+  while (answer.status === 'tool_call_required' && rounds.length < 20) {
+    const calls = answer.tool_calls ?? [];
+    rounds.push(calls.map(({ name }) => name));
+    answer = await goOn(
+      answer,
+      calls.map(({ id, name, input }) => {
+        try {
+          return { call_id: id, result: tools[name]?.(input), is_error: false };
+        } catch (error) {
+          return { call_id: id, result: null, is_error: true, error_message: String(error) };
+        }
+      }),
+    );
+  }
+  return { last: answer, rounds };
+}
+
+const TOOLS: Tools = {
+  add: ({ a, b }) => Number(a) + Number(b),
+  echo: (input) => input,
+  fail: () => {
+    throw new Error('no luck');
+  },
+};
+
+let files = 0;
+const unusedPath = () => {
+  files += 1;
+  return `${service.home.root}/counted-${files}`;
+};
+
+describe('bash', () => {
+  const bash = (code: string, tools = TOOLS) => run({ lang: 'bash', code: `: &\nwait "$!"\n${code}` }, tools);
+
+  test('calls tools one after the other, each with what the one before gave', async () => {
+    const { last, rounds } = await bash(
+      'x=$(add \'{"a":1,"b":2}\'); y=$(add "{\\"a\\":$x,\\"b\\":10}"); echo "$x $y"; for i in 1 2; do add "{\\"a\\":$i,\\"b\\":$y}"; done',
+    );
+    expect(last).toMatchObject({ status: 'completed', stdout: '3 13\n14\n15\n', stderr: '', files: [] });
+    expect(last.session_id).toMatch(ID);
+    expect(rounds).toEqual([['add'], ['add'], ['add'], ['add']]);
+  });
+
+  test('calls of one moment come in one round, and each gets its own answer', async () => {
+    const { last, rounds } = await bash(
+      'for i in 1 2 3 4 5; do add "{\\"a\\":$i,\\"b\\":100}" > out$i & done; wait; cat out1 out2 out3 out4 out5; rm out*',
+    );
+    expect(last.stdout).toBe('101\n102\n103\n104\n105\n');
+    expect(rounds).toEqual([['add', 'add', 'add', 'add', 'add']]);
+  });
+
+  test('calls of one moment do not mix what they print', async () => {
+    const { last } = await bash(
+      'for i in 1 2 3 4 5 6; do echo "{\\"n\\":$i}" >/dev/null; echo_ "{\\"n\\":$i}" & done; wait',
+      {
+        echo_: (input) => input,
+      },
+    );
+    expect(last.stdout?.split('\n').sort()).toEqual(['', ...[1, 2, 3, 4, 5, 6].map((n) => `{"n":${n}}`)]);
+  });
+
+  test('the result is one line of compact JSON, whatever it is', async () => {
+    const values = ['text', { a: [1, { b: null }] }, [], 'line\nbreak "quoted" $x `y`', null, 0, false, 'ü🎉'];
+    let next = 0;
+    const { last } = await bash('for i in $(seq 8); do give "{}"; done', {
+      give: () => {
+        next += 1;
+        return values[next - 1];
+      },
+    });
+    expect(last.stdout).toBe(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
+  });
+
+  test('what is asked arrives as it was written', async () => {
+    const { last } = await bash(`echo_ '{"q":"it'\\''s \\"x\\" $HOME \\\\n ü","list":[1,2]}'; echo_ '{}'; echo_`, {
+      echo_: (input) => input,
+    });
+    expect(last.stdout).toBe(
+      '{"q":"it\'s \\"x\\" $HOME \\\\n ü","list":[1,2]}\n{}\n{}\n'.replace('\\\\n', '\\n').replace('\\n ü', '\\\\n ü'),
+    );
+  });
+
+  test('a tool that fails says why on stderr, and its function fails', async () => {
+    const { last } = await bash(
+      'if out=$(fail "{}"); then echo no; else echo "failed: $?[$out]"; fi; add \'{"a":1,"b":1}\'',
+    );
+    expect(last).toMatchObject({ status: 'completed', stdout: 'failed: 1[]\n2\n' });
+    expect(last.stderr).toContain('no luck');
+  });
+
+  test('names that bash cannot have are made into ones that it can', async () => {
+    const tools: Tools = Object.fromEntries(
+      ['get-weather', 'web.search', 'my tool', '3d', 'x/y', 'test', 'done'].map((name) => [name, () => name]),
+    );
+    const { last, rounds } = await bash(
+      'get_weather "{}"; web_search "{}"; my_tool "{}"; _3d "{}"; xy "{}"; test_tool "{}"; done_tool "{}"',
+      tools,
+    );
+    expect(last.stderr).toBe('');
+    expect(rounds.flat()).toEqual(Object.keys(tools));
+    expect(last.stdout).toBe(
+      `${Object.keys(tools)
+        .map((name) => JSON.stringify(name))
+        .join('\n')}\n`,
+    );
+  });
+
+  test('an error in the program names the line that its author wrote', async () => {
+    const { last } = await run(
+      { lang: 'bash', code: 'echo one\nno_such_command\nadd "{}" > /dev/null; exit 4' },
+      TOOLS,
+    );
+    expect(last).toMatchObject({ status: 'completed', stdout: 'one\n', run: { code: 4 } });
+    expect(last.stderr).toMatch(/line 2: no_such_command/);
+  });
+
+  test('a large result is whole', async () => {
+    const text = 'x'.repeat(1_000_000);
+    const { last } = await bash('give "{}" | wc -c; give "{}" | jq -r . | head -c 3 || true', { give: () => text });
+    expect(last.stdout).toBe(`${text.length + 3}\nxxx`);
+  });
+});
+
+describe('Python', () => {
+  const python = (code: string, tools = TOOLS) => run({ code }, tools);
+
+  test('awaits tools at the top, one after the other', async () => {
+    const { last, rounds } = await python(
+      'x = await add(a=1, b=2)\ny = await add(a=x, b=10)\nprint(x, y, type(y).__name__)\nprint(await echo(deep={"a": [1, None, "ü"]}))',
+    );
+    expect(last).toMatchObject({
+      status: 'completed',
+      stdout: "3 13 int\n{'deep': {'a': [1, None, 'ü']}}\n",
+      stderr: '',
+    });
+    expect(rounds).toEqual([['add'], ['add'], ['echo']]);
+  });
+
+  test('gather asks for all in one round', async () => {
+    const { last, rounds } = await python(
+      'import asyncio\nprint(await asyncio.gather(*(add(a=i, b=1) for i in range(6))))',
+    );
+    expect(last.stdout).toBe('[1, 2, 3, 4, 5, 6]\n');
+    expect(rounds).toEqual([Array(6).fill('add')]);
+  });
+
+  test('a tool that fails raises, and may be caught', async () => {
+    const { last } = await python(
+      'try:\n    await fail()\nexcept Exception as error:\n    print("caught", error)\nawait fail()',
+    );
+    expect(last).toMatchObject({ status: 'completed', stdout: 'caught Error: no luck\n', run: { code: 1 } });
+    expect(last.stderr).toContain('no luck');
+  });
+
+  test('names that Python cannot have are made into ones that it can', async () => {
+    const tools: Tools = { 'get-weather': () => 1, 'my tool': () => 2, class: () => 3, '3d': () => 4 };
+    const { last } = await python(
+      'print(await get_weather(), await my_tool(), await class_tool(), await _3d())',
+      tools,
+    );
+    expect([last.stdout, last.stderr]).toEqual(['1 2 3 4\n', '']);
+  });
+
+  test.each(['py', 'python'])('is meant by the language %s, under either name of the field', async (lang) => {
+    for (const field of ['lang', 'language']) {
+      const { last } = await run({ [field]: lang, code: 'print(await add(a=1, b=1))' }, TOOLS);
+      expect(last.stdout).toBe('2\n');
+    }
+  });
+
+  test('an error names the line that its author wrote', async () => {
+    const { last } = await python('x = 1\nawait add(a=1, b=1)\n1/0');
+    expect(last.stderr).toMatch(/line 3|^-+> 3 1\/0/m);
+    expect(last.stderr).not.toContain('_cuvette');
+  });
+});
+
+describe.each([
+  [
+    'bash',
+    {
+      count: (path: string) =>
+        `echo run >> ${path}; ask "{}" > /dev/null; ask "{}" > /dev/null; echo kept > out.txt; ls -A`,
+      ask: 'ask "{}"',
+      wait: (seconds: number) => `ask "{}" > /dev/null; sleep ${seconds}; echo done`,
+      pid: 'echo $$; ask "{}"',
+    },
+  ],
+  [
+    'py',
+    {
+      count: (path: string) =>
+        `import os\nopen("${path}", "a").write("run\\n").real\nawait ask()\nawait ask()\nopen("out.txt", "w").write("kept\\n").real\nprint(*sorted(os.listdir()))`,
+      ask: 'print(await ask())',
+      wait: (seconds: number) => `import time\nawait ask()\ntime.sleep(${seconds})\nprint("done")`,
+      pid: 'import os\nprint(os.getpid(), flush=True)\nawait ask()',
+    },
+  ],
+])('a program in %s', (lang, code) => {
+  const tools = [{ name: 'ask', description: 'asks', parameters: {} }];
+  const first = (program: string, more = {}, headers = {}) => post({ lang, code: program, tools, ...more }, headers);
+  const answerTo = (asked: Answer) =>
+    goOn(asked, [{ call_id: asked.tool_calls?.[0]?.id, result: 'ok', is_error: false }]);
+
+  test('runs once, and leaves nothing in the workspace but what it wrote', async () => {
+    const path = unusedPath();
+    const { last, rounds } = await run({ lang, code: code.count(path), entity_id: `once-${lang}` }, { ask: () => 1 });
+    expect(rounds).toHaveLength(2);
+    expect(readFileSync(path, 'utf8')).toBe('run\n');
+    expect(last.files?.map(({ name }) => name)).toEqual(['out.txt']);
+    expect(last.stderr).toBe('');
+    const { stdout, files } = await service.bash('ls -A', { entity_id: `once-${lang}` });
+    expect([stdout, files.filter(({ inherited }) => !inherited)]).toEqual(['out.txt\n', []]);
+  });
+
+  test('finds the files that came with it, and those of its session', async () => {
+    const uploaded = await service.upload('in.txt', 'in');
+    const files = [{ id: uploaded.files[0]?.id, session_id: uploaded.session_id, name: 'in.txt' }];
+    const program =
+      lang === 'bash' ? 'ask "{}" > /dev/null; cat in.txt' : 'await ask()\nprint(open("in.txt").read(), end="")';
+    const { last } = await run({ lang, code: program, files }, { ask: () => 1 });
+    expect(last.stdout).toBe('in');
+  });
+
+  test('has its time for its own work alone: that of the caller does not count', async () => {
+    const asked = await first(code.wait(0.2), { timeout: 1000 });
+    await sleep(1500);
+    expect(await answerTo(asked)).toMatchObject({ status: 'completed', stdout: 'done\n' });
+  });
+
+  test('that takes too long is ended, and that is said in words that the client knows', async () => {
+    const asked = await first(code.wait(30), { timeout: 1000 });
+    const began = performance.now();
+    const last = await answerTo(asked);
+    expect(last).toMatchObject({ status: 'error', error: 'Time limit exceeded' });
+    expect(performance.now() - began).toBeLessThan(6000);
+  });
+
+  test('cannot be answered under a token that is unknown, or used', async () => {
+    const unknown = await service.post('/exec/programmatic', { continuation_token: 'x'.repeat(32), tool_results: [] });
+    expect([unknown.status, unknown.json<Problem>().code]).toEqual([404, 'unknown_execution']);
+    const asked = await first(code.ask);
+    expect(await answerTo(asked)).toMatchObject({
+      status: 'completed',
+      stdout: '"ok"\n'.replaceAll('"', lang === 'py' ? '' : '"'),
+    });
+    const again = { continuation_token: asked.continuation_token, tool_results: [] };
+    expect((await service.post('/exec/programmatic', again)).status).toBe(404);
+  });
+
+  test('is ended by the id of its request, while it waits and while it works', async () => {
+    const id = crypto.randomUUID();
+    const asked = await first(code.pid, {}, { 'x-librechat-code-request-id': id });
+    expect(asked.status).toBe('tool_call_required');
+    const cancelled = ok(await service.post('/exec/programmatic/cancel', { request_id: id }));
+    expect(cancelled.json()).toEqual({ status: 'cancelled' });
+    await waitFor('the program is gone', async () => {
+      const body = { continuation_token: asked.continuation_token, tool_results: [] };
+      return (await service.post('/exec/programmatic', body)).status === 404;
+    });
+
+    const other = crypto.randomUUID();
+    const path = unusedPath();
+    const program =
+      lang === 'bash' ? `touch ${path}; sleep 30` : `import time\nopen("${path}", "w").close()\ntime.sleep(30)`;
+    const working = first(program, { timeout: 60_000 }, { 'x-librechat-code-request-id': other });
+    await waitFor('it works', () => existsSync(path));
+    const began = performance.now();
+    await service.post('/exec/programmatic/cancel', { request_id: other });
+    expect(await working).toMatchObject({ status: 'error', error: 'Execution failed or timed out' });
+    expect(performance.now() - began).toBeLessThan(5000);
+  });
+
+  test('ends when its caller goes away', async () => {
+    const path = unusedPath();
+    const program =
+      lang === 'bash'
+        ? `echo $$ > ${path}.new; mv ${path}.new ${path}; exec sleep 30`
+        : `import os, time\nopen("${path}.new", "w").write(str(os.getpid())).real\nos.rename("${path}.new", "${path}")\ntime.sleep(30)`;
+    const abort = new AbortController();
+    const call = service.post(
+      '/exec/programmatic',
+      { lang, code: program, tools, timeout: 60_000, entity_id: `gone-${lang}` },
+      { signal: abort.signal },
+    );
+    await waitFor('it runs', () => existsSync(path));
+    abort.abort();
+    await expect(call).rejects.toThrow();
+    if (lang === 'bash') await gone(Number(readFileSync(path, 'utf8')));
+    const began = performance.now();
+    await service.exec({ lang, code: lang === 'bash' ? 'true' : '1', entity_id: `gone-${lang}` });
+    expect(performance.now() - began).toBeLessThan(5000);
+  });
+
+  test('without tools runs as any other', async () => {
+    for (const none of [[], undefined]) {
+      const answer = await post({ lang, code: lang === 'bash' ? 'echo plain' : 'print("plain")', tools: none });
+      expect(answer).toMatchObject({ status: 'completed', stdout: 'plain\n' });
+    }
+  });
+
+  test('several at once do not mix', async () => {
+    const programs = [1, 2, 3].map((n) => run({ lang, code: code.ask }, { ask: () => n }));
+    const results = await Promise.all(programs);
+    expect(results.map(({ last }) => last.stdout)).toEqual(['1\n', '2\n', '3\n']);
+  });
+});
+
+test('another language cannot call tools, and is told so', async () => {
+  const reply = await service.post('/exec/programmatic', { lang: 'js', code: '1', tools: [{ name: 'x' }] });
+  expect(reply.status).toBe(400);
+  expect(reply.json<Problem>().detail).toMatch(/Python and from bash/);
+});
+
+test('a request with neither code nor token is refused', async () => {
+  expect((await service.post('/exec/programmatic', { tools: [] })).status).toBe(400);
+});
+
+test('a cancel of nothing, or without an id, does no harm', async () => {
+  expect((await service.post('/exec/programmatic/cancel', { request_id: 'nobody' })).status).toBe(200);
+  expect((await service.post('/exec/programmatic/cancel', {})).status).toBe(400);
+});

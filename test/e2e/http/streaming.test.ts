@@ -1,0 +1,189 @@
+/** Code that is told of as it happens: its order, coming back to it, silence, and callers that go away. */
+
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { waitFor } from '../harness.ts';
+import { type Problem, type StreamEvent, useService } from './service.ts';
+
+const service = await useService();
+// Under way while the other tests run: it takes longer than all of them.
+const silent = service.stream({ lang: 'py', code: 'import time; time.sleep(16)' });
+const TICKS = 'import time\nfor i in range(8):\n    print(i, flush=True)\n    time.sleep(0.15)';
+
+const bare = (events: StreamEvent[]) => events.map(({ at: _, ...event }) => event);
+let files = 0;
+const unusedPath = () => {
+  files += 1;
+  return `${service.home.root}/written-${files}`;
+};
+
+describe('events', () => {
+  test('come in order, as they happen, and each has an id of its own', async () => {
+    const stream = await service.stream({ lang: 'py', code: TICKS });
+    expect(await stream.ended).toBe(true);
+    const { events } = stream;
+    expect(stream.printed()).toBe('0\n1\n2\n3\n4\n5\n6\n7\n');
+    expect([events[0]?.type, events.at(-1)?.type]).toEqual(['session', 'done']);
+    const ids = events.map(({ eventId }) => eventId);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.every((id) => id !== '')).toBe(true);
+    expect((events.at(-2)?.at ?? 0) - (events[1]?.at ?? 0)).toBeGreaterThan(800);
+  });
+
+  test('of both streams have their names, and the end has all that /exec answers', async () => {
+    const stream = await service.stream({
+      lang: 'bash',
+      code: 'echo out; sleep 0.1; echo err >&2; echo f > f.txt; exit 3',
+    });
+    expect(await stream.ended).toBe(true);
+    const textOf = (wanted: string) =>
+      stream.events.flatMap(({ type, name, text }) => (type === 'stream' && name === wanted ? [text] : [])).join('');
+    expect([textOf('stdout'), textOf('stderr')]).toEqual(['out\n', 'err\n']);
+    expect(stream.events.at(-1)).toMatchObject({
+      type: 'done',
+      stdout: 'out\n',
+      stderr: 'err\n',
+      files: [{ name: 'f.txt' }],
+      run: { code: 3 },
+      language: 'bash',
+      session_id: stream.events[0]?.session_id,
+    });
+  });
+
+  test('of an exception come before the end', async () => {
+    const stream = await service.stream({ lang: 'py', code: 'print(1)\n1/0' });
+    await stream.ended;
+    expect(stream.kinds()).toEqual(['session', 'stream', 'error', 'done']);
+    expect(await stream.event('error')).toMatchObject({ ename: 'ZeroDivisionError' });
+    expect(stream.events.at(-1)?.stderr).toContain('ZeroDivisionError');
+  });
+
+  test('carry text of every kind unharmed', async () => {
+    const text = 'data: x\n\nid: y\r\n: no comment \u0000 \u2028 ünï 🎉\n\n\n';
+    const stream = await service.stream({ lang: 'py', code: `print(${JSON.stringify(text)}, end="")` });
+    await stream.ended;
+    expect(stream.printed()).toBe(text);
+  });
+
+  test('of much output are whole', async () => {
+    const stream = await service.stream({ lang: 'bash', code: 'seq 300000' });
+    await stream.ended;
+    const expected = `${Array.from({ length: 300_000 }, (_, n) => n + 1).join('\n')}\n`;
+    expect(stream.printed() === expected).toBe(true);
+    expect(stream.events.at(-1)?.stdout === expected).toBe(true);
+  });
+
+  test('of a wrong request are none: it is refused as any other', async () => {
+    for (const body of [{ lang: 'cobol', code: '1' }, { lang: 'py' }]) {
+      const reply = await service.post('/exec/stream', body);
+      expect([reply.status, reply.json<Problem>().status]).toEqual([400, 400]);
+    }
+  });
+});
+
+describe('coming back', () => {
+  test('with the last id gives the rest, once, and the code does not run again', async () => {
+    const path = unusedPath();
+    const request = { lang: 'py', code: `open("${path}", "a").write("run ").real\n${TICKS}`, background: true };
+    const first = await service.stream(request);
+    await waitFor('three events', () => first.events.length >= 4);
+    first.close();
+    const seen = first.events.length;
+    // The same request again, as a reader does that knows no better.
+    const second = await service.stream(request, { 'last-event-id': first.events.at(-1)?.eventId ?? '' });
+    expect(await second.ended).toBe(true);
+    const all = [...first.events.slice(0, seen), ...second.events];
+    expect(all.flatMap(({ type, text }) => (type === 'stream' ? [text] : [])).join('')).toBe(
+      '0\n1\n2\n3\n4\n5\n6\n7\n',
+    );
+    expect(all.at(-1)?.type).toBe('done');
+
+    const whole = await service.stream({}, { 'last-event-id': first.events[0]?.eventId ?? '' });
+    await whole.ended;
+    expect(bare(whole.events)).toEqual(bare(all.slice(1)));
+    const last = await service.stream({}, { 'last-event-id': all.at(-1)?.eventId ?? '' });
+    expect([await last.ended, last.events]).toEqual([true, []]);
+    expect((await service.bash(`cat ${path}`)).stdout).toBe('run ');
+  });
+
+  test.each(['x', `${'x'.repeat(21)}.1.1`, '../../etc'])(
+    'with %s, which is the id of nothing, gives 404',
+    async (id) => {
+      const reply = await service.post('/exec/stream', { lang: 'py', code: '1' }, { headers: { 'last-event-id': id } });
+      expect([reply.status, reply.json<Problem>().code]).toEqual([404, 'unknown_execution']);
+    },
+  );
+});
+
+describe.concurrent('a caller that goes away', () => {
+  test.each([
+    ['py', (path: string) => `import time\nprint("begun", flush=True)\ntime.sleep(2)\nopen("${path}", "w")`],
+    ['bash', (path: string) => `echo begun; sleep 2; touch ${path}`],
+  ])('from a stream of %s interrupts the code', async (lang, code) => {
+    const path = unusedPath();
+    const stream = await service.stream({ lang, code: code(path), entity_id: `away-${lang}` });
+    await stream.event('stream');
+    const began = performance.now();
+    stream.close();
+    const next = await service.exec({
+      lang,
+      code: lang === 'py' ? 'print("next")' : 'echo next',
+      entity_id: `away-${lang}`,
+    });
+    expect(next.stdout).toBe('next\n');
+    expect(performance.now() - began, 'it did not wait for the end').toBeLessThan(1500);
+    await sleep(Math.max(0, 2500 - (performance.now() - began)));
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test.each([
+    ['py', (path: string) => `import time\nopen("${path}.begun", "w")\ntime.sleep(2)\nopen("${path}", "w")`],
+    ['bash', (path: string) => `touch ${path}.begun; sleep 2; touch ${path}`],
+  ])('from a call of %s interrupts the code', async (lang, code) => {
+    const path = unusedPath();
+    const abort = new AbortController();
+    const call = service.exec({ lang, code: code(path) }, { signal: abort.signal });
+    await waitFor('the code runs', () => existsSync(`${path}.begun`));
+    abort.abort();
+    await expect(call).rejects.toThrow();
+    await sleep(2500);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test('while the call still waits for its turn keeps the code from ever running', async () => {
+    const path = unusedPath();
+    const entity_id = 'turns';
+    const busy = await service.stream({
+      lang: 'py',
+      entity_id,
+      code: 'import time; print("x", flush=True); time.sleep(1)',
+    });
+    await busy.event('stream');
+    const abort = new AbortController();
+    const waiting = service.exec({ lang: 'py', entity_id, code: `open("${path}", "w")` }, { signal: abort.signal });
+    await sleep(200);
+    abort.abort();
+    await expect(waiting).rejects.toThrow();
+    await busy.ended;
+    await service.python('1', { entity_id });
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test('from what runs in the background leaves it alone', async () => {
+    const path = unusedPath();
+    const code = `import time\nprint("begun", flush=True)\ntime.sleep(0.7)\nopen("${path}", "w")\nkept = 1`;
+    const stream = await service.stream({ lang: 'py', code, background: true, entity_id: 'behind' });
+    await stream.event('stream');
+    stream.close();
+    await waitFor('it has written its file', () => existsSync(path));
+    expect((await service.python('print(kept)', { entity_id: 'behind' })).stdout).toBe('1\n');
+  });
+});
+
+test('in silence there are signs of life', async () => {
+  const stream = await silent;
+  expect(await stream.ended).toBe(true);
+  expect(stream.comments.length).toBeGreaterThanOrEqual(1);
+  expect(stream.events.map(({ type }) => type)).toEqual(['session', 'done']);
+}, 30_000);
