@@ -80,7 +80,7 @@ class ProgramKeeper(Keeper):
 
     def sample(self) -> None:
         if time.monotonic() >= self.next_sample:
-            self.seen = processes.peak_memory(self.worker.pid)
+            self.seen = max(self.seen, processes.peak_memory(self.worker.pid))
             self.next_sample = time.monotonic() + SAMPLE_EVERY
 
     def peak_of(self, told: int) -> int:

@@ -80,7 +80,7 @@ class Running:
         _, number, grace = LADDER[self.step]
         self.next_step = now + grace
         if number is None:
-            processes.kill_below(os.getpid(), self.worker)
+            processes.kill_below(os.getpid(), abs(self.worker))
             return
         try:
             os.kill(self.worker, number)

@@ -99,6 +99,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   const runners = createRunners(runtime, zygotes, foundation.programZygote);
   const held = new Map<string, Held>();
   const aliases = new Map<string, string>();
+  const removals = new Set<Promise<void>>();
   const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
   const startedAt = Date.now();
   const folderOf = (id: string) => join(options.folder, id);
@@ -240,7 +241,9 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
     } catch {
       return; // There was none.
     }
-    await rm(aside, { recursive: true, force: true });
+    const removal = rm(aside, { recursive: true, force: true }).finally(() => removals.delete(removal));
+    removals.add(removal);
+    await removal;
   }
 
   return {
@@ -329,6 +332,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
         if (row) foundation.store().putSession({ ...row, closed: true });
       }
       await runners.close();
+      await Promise.allSettled(removals);
     },
   };
 }
