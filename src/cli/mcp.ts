@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { createLog } from '../log.ts';
-import { findPaths } from '../paths.ts';
+import { findPaths, runtimeFolder } from '../paths.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Bridge } from '../surfaces/bridge/listen.ts';
 import { createMcpServer } from '../surfaces/mcp/server.ts';
@@ -17,6 +17,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   const { config, project } = parseServerFlags(args);
   const log = createLog(config.logLevel);
   const paths = findPaths();
+  runtimeFolder(paths.runtime); // One that cannot be used is told at once.
   const failed = (error: unknown) => {
     log.warn({ err: error }, 'start');
     return null;

@@ -140,7 +140,7 @@ describe.each(ERAS)('a client of the %s era', (era) => {
     const { client } = await connect(era);
     expect(client.getNegotiatedProtocolVersion()).toBe(era === 'modern' ? '2026-07-28' : '2025-11-25');
     expect(client.getServerVersion()).toMatchObject({ name: 'cuvette' });
-    expect(client.getInstructions()).toMatch(/^Live Python sessions/);
+    expect(client.getInstructions()).toMatch(/^Live sessions/);
     expect(client.getInstructions(), 'there is no shell beside it').not.toContain('shell');
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(TOOLS.map(({ name }) => name));
