@@ -79,7 +79,8 @@ interface Known {
   snapshot: Snapshot | undefined;
   /** By name: which stored file it is a copy of, as long as the mark is the same. */
   copies: Map<string, { id: string; mark: string }>;
-  placedUntil: number;
+  /** The files of the session that earlier calls have seen to; undefined before the first. */
+  seen: Set<string> | undefined;
 }
 
 const MOST_OUTPUTS = 200;
@@ -97,7 +98,7 @@ export function createCalls(options: {
   const knownOf = (session: Session): Known => {
     const found = known.get(session);
     if (found) return found;
-    const fresh: Known = { turn: Promise.resolve(), snapshot: undefined, copies: new Map(), placedUntil: 0 };
+    const fresh: Known = { turn: Promise.resolve(), snapshot: undefined, copies: new Map(), seen: undefined };
     known.set(session, fresh);
     return fresh;
   };
@@ -152,10 +153,12 @@ export function createCalls(options: {
     const problems: string[] = [];
     const inputs = new Map<string, StoredFile>();
     const { id } = shared.session;
-    for (const file of files.list(id)) {
-      const isNewUpload = file.origin === 'upload' && file.createdAt > state.placedUntil;
-      if (file.owner === request.owner && (isNewUpload || state.placedUntil === 0)) inputs.set(file.name, file);
+    const stored = files.list(id);
+    for (const file of stored) {
+      const isNews = state.seen === undefined || (file.origin === 'upload' && !state.seen.has(file.id));
+      if (file.owner === request.owner && isNews) inputs.set(file.name, file);
     }
+    state.seen = new Set(stored.map((file) => file.id));
     const own = new Set(inputs.keys());
     request.files.forEach((reference, index) => {
       const file = files.get(reference.session ?? id, reference.id);
@@ -167,7 +170,6 @@ export function createCalls(options: {
       inputs.set(name, file);
       own.delete(name);
     });
-    state.placedUntil = Date.now();
     const present = state.snapshot ?? (shared.isNew ? new Map<string, string>() : await takeSnapshot(shared.workspace));
     let isChanged = false;
     for (const [name, file] of inputs) {

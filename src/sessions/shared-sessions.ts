@@ -100,6 +100,8 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   const held = new Map<string, Held>();
   const aliases = new Map<string, string>();
   const removals = new Set<Promise<void>>();
+  /** Sessions whose interpreters are on their way out: who opens one again waits for that. */
+  const endings = new Map<string, Promise<void>>();
   const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
   const startedAt = Date.now();
   const folderOf = (id: string) => join(options.folder, id);
@@ -223,7 +225,9 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   async function letGo(one: Held): Promise<void> {
     const { id } = one.session;
     held.delete(id);
-    await one.session.stop();
+    const ending = one.session.stop().finally(() => endings.delete(id));
+    endings.set(id, ending);
+    await ending;
   }
 
   async function forget(id: string): Promise<void> {
@@ -250,6 +254,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
     async open({ owner, id, alias, isPassing = false }) {
       const wanted = alias === undefined ? id : idOf(owner, alias);
       if (wanted === undefined || held.get(wanted)?.owner !== owner) await makeRoom();
+      if (wanted !== undefined) await endings.get(wanted);
       const known = wanted === undefined ? undefined : find(owner, wanted);
       if (known) return enter(known);
       // Somebody's files may be kept under the id already; another's id is nobody's here.
