@@ -19,6 +19,7 @@ run('build', 'npm', ['run', '--silent', 'build']);
 run('check', 'npm', ['run', '--silent', 'check']);
 run('tool reference', 'node', ['scripts/tool-reference.mjs', '--check']);
 run('openapi.json', 'node', ['scripts/openapi.mjs', '--check']);
+installBubblewrap();
 run('sessions', 'npx', [
   'vitest',
   'run',
@@ -26,6 +27,9 @@ run('sessions', 'npx', [
   '--reporter=json',
   `--outputFile.json=${join(cache, 'vitest.json')}`,
 ]);
+const cannotConfine = whyNotConfined();
+if (cannotConfine) skip('attacks', cannotConfine);
+else run('attacks', 'npm', ['run', '--silent', 'test:attack']);
 run('MCP conformance', 'node', ['scripts/conformance.mjs'], 'the suite could not be installed');
 for (const python of pythons()) driverTests(python);
 report();
@@ -45,6 +49,40 @@ function run(name, command, args, lacking) {
 function skip(name, problem) {
   process.stdout.write(`\n== ${name}\nSKIPPED: ${problem}\n`);
   results.push({ name, state: isCi ? 'failed' : 'skipped', problem: `skipped: ${problem}` });
+}
+
+/** What confines sessions comes with no system; it is installed here, where that can be done without a question. */
+function installBubblewrap() {
+  if (process.platform !== 'linux' || has('bwrap')) return;
+  const sudo = process.getuid() === 0 ? [] : ['sudo', '-n'];
+  const managers = {
+    'apt-get': ['apt-get', 'install', '-y', 'bubblewrap'],
+    dnf: ['dnf', 'install', '-y', 'bubblewrap'],
+    apk: ['apk', 'add', 'bubblewrap'],
+  };
+  const found = Object.keys(managers).find(has);
+  if (!found) return;
+  process.stdout.write('\n== installing bubblewrap, which confines sessions\n');
+  const [command, ...args] = [...sudo, ...managers[found]];
+  const install = () => spawnSync(command, args, { stdio: 'inherit' }).status === 0;
+  if (!install() && found === 'apt-get') {
+    const [update, ...rest] = [...sudo, 'apt-get', 'update'];
+    spawnSync(update, rest, { stdio: 'inherit' });
+    install();
+  }
+}
+
+function has(command) {
+  return spawnSync('sh', ['-c', `command -v ${command}`]).status === 0;
+}
+
+/** As the program itself sees it; nothing if it can confine. */
+function whyNotConfined() {
+  const { stdout } = spawnSync('node', ['dist/main.js', 'doctor', '--json'], { cwd: root, encoding: 'utf8' });
+  const sandbox = JSON.parse(stdout || '[]').find(({ name }) => name === 'sandbox');
+  return sandbox?.state === 'works'
+    ? undefined
+    : (sandbox?.detail ?? 'cuvette doctor did not say whether this machine can confine');
 }
 
 /** The driver's own tests: on the bare Python, and with IPython, pandas and matplotlib in an environment made for it. */

@@ -37,6 +37,22 @@ const shared = {
   linger: named(number(1).default(3600), ['CUVETTE_LINGER']),
   /** Seconds after which a server started in the background ends, if nobody uses it. 0: never. */
   idle: named(number(0).default(0), ['CUVETTE_IDLE']),
+  /** Whether code is confined: where the machine can, always, or not. `cuvette mcp` confines only if `on`. */
+  sandbox: named(z.enum(['auto', 'on', 'off']).default('auto'), ['CUVETTE_SANDBOX']),
+  /** For confined code: `none`, `allow`, or the hosts that it may reach. */
+  network: named(network().default('none'), ['CUVETTE_NETWORK']),
+  /** Bytes of memory for each confined session; 0 for no limit. */
+  sessionMemory: named(size(0).default(2 * GIB), ['CUVETTE_SESSION_MEMORY']),
+  /** Processes and threads of each confined session; 0 for no limit. */
+  sessionProcesses: named(whole(0).default(256), ['CUVETTE_SESSION_PROCESSES']),
+  /** Processors for each confined session; 0 for all. */
+  sessionCpus: named(whole(0).default(0), ['CUVETTE_SESSION_CPUS']),
+  /** Files that each process of a confined session may hold open. */
+  sessionOpenFiles: named(whole(0).default(4096), ['CUVETTE_SESSION_OPEN_FILES']),
+  /** Bytes of files that one session may hold; 0 for no limit. */
+  sessionQuota: named(size(0).default(10 * GIB), ['CUVETTE_SESSION_QUOTA']),
+  /** Files and folders of each confined session; 0 for no limit. */
+  sessionFileCount: named(whole(0).default(200_000), ['CUVETTE_SESSION_FILE_COUNT']),
   logLevel: named(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('warn'), ['CUVETTE_LOG_LEVEL']),
 };
 
@@ -71,8 +87,6 @@ const service = {
   maxBody: named(size(1024).default(64 * MIB), ['CUVETTE_MAX_BODY']),
   /** Bytes of one uploaded file. */
   maxUpload: named(size(1).default(2 * GIB), ['CUVETTE_MAX_UPLOAD']),
-  /** Bytes of files that one session may hold; 0 for no limit. */
-  sessionQuota: named(size(0).default(10 * GIB), ['CUVETTE_SESSION_QUOTA']),
   /** Executions a minute for each principal; 0 for no limit. */
   rateLimit: named(whole(0).default(0), ['CUVETTE_RATE_LIMIT']),
   /** Executions at once for each principal; 0 for no limit. */
@@ -276,6 +290,15 @@ function toBytes(value: unknown): unknown {
     typeof value === 'string' ? (/^\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])?(i)?b)?\s*$/i.exec(value) ?? []) : [];
   if (digits === undefined) return value;
   return Math.floor(Number(digits) * (binary ? 1024 : 1000) ** UNITS.indexOf(unit.toLowerCase()));
+}
+
+function network() {
+  return z.preprocess(
+    (value) => (typeof value === 'string' && value !== 'none' && value !== 'allow' ? value.split(',') : value),
+    z.union([z.enum(['none', 'allow']), z.array(text())], {
+      error: 'expected none, allow, or hosts such as pypi.org,files.pythonhosted.org',
+    }),
+  );
 }
 
 function host() {

@@ -17,6 +17,7 @@ const TABLE = {
   unknown_interpreter: { status: 404, exit: 2 },
   interpreter_exists: { status: 409, exit: 2 },
   interpreter_failed: { status: 502, exit: 70 },
+  sandbox_unavailable: { status: 503, exit: 69 },
   python_missing: { status: 503, exit: 69 },
   python_too_old: { status: 422, exit: 2 },
   folder_unusable: { status: 500, exit: 73 },

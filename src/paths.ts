@@ -5,8 +5,8 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { CuvetteError, messageOf } from './errors.ts';
 
-/** A socket's path holds at most 103 bytes everywhere; what Cuvette adds to the runtime folder takes 36. */
-const LONGEST_RUNTIME = 67;
+/** A socket's path holds at most 103 bytes everywhere; what Cuvette adds to the runtime folder takes 38. */
+const LONGEST_RUNTIME = 65;
 
 export interface Paths {
   /** Can be deleted at any time: the managed Python environment. */

@@ -1,4 +1,6 @@
-"""Entry point: `python cuvette_driver/__main__.py SOCKET [MODULE ...]` starts a zygote on that socket."""
+"""Entry point: `python cuvette_driver/__main__.py [--policy=FILE] SOCKET [MODULE ...]` starts a zygote on that socket.
+
+With `--hosted`, it is the interpreter of one confined session (see hosting.py)."""
 
 import os
 import sys
@@ -7,13 +9,20 @@ import sys
 # only while the driver imports itself, so that no user import is ever answered from here.
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
+POLICY = "--policy="
+
 if sys.version_info < (3, 9):
     sys.exit("cuvette needs Python 3.9 or later; this is Python %d.%d (%s)" % (sys.version_info[0], sys.version_info[1], sys.executable))
 
 from cuvette_driver import fork_hooks  # noqa: E402
 
 fork_hooks.hold()
-from cuvette_driver import zygote  # noqa: E402
+from cuvette_driver import hosting, zygote  # noqa: E402
 
 del sys.path[0]
-zygote.main(sys.argv[1], sys.argv[2:])
+arguments = sys.argv[1:]
+if arguments == [hosting.HOSTED]:
+    hosting.run()
+    sys.exit()
+policy = arguments.pop(0)[len(POLICY) :] if arguments[0].startswith(POLICY) else None
+zygote.main(arguments[0], arguments[1:], policy)

@@ -6,27 +6,28 @@ import os
 import signal
 import socket
 import time
-from typing import Any
+from typing import Any, Callable
 
 from cuvette_driver import linux, processes, worker
 from cuvette_driver.keeper import DYING, NONSENSE, Keeper
-from cuvette_driver.running import Running
-from cuvette_driver.wire import Message
+from cuvette_driver.wire import Message, number
 from cuvette_driver.worker_process import WorkerProcess
 
 PAUSE_AFTER_IDLE_DEATH = 0.1  # A worker that cannot even begin is not to be started without end at full speed.
 
 
-def run(assignment: socket.socket) -> None:
+def run(assignment: socket.socket, confinement: Any = None) -> None:
     """Makes a worker ready, waits to be given a session, and serves it until it is told to stop or nobody needs it."""
     os.setsid()
     # A worker inherits this, and unblocks it when it can answer: an interrupt that comes before is not lost.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     # Forked before anything else is done: memory that the keeper writes to from here on, the worker goes on sharing.
-    first = WorkerProcess(assignment.close)
+    first = WorkerProcess(assignment.close, confinement)
     linux.adopt_orphans()
     linux.name_process("cuvette-keeper")
-    keeper = InterpreterKeeper(assignment, first)
+    keeper = InterpreterKeeper(assignment, first, confinement)
+    if confinement is not None:
+        confinement.protect_keeper()
     try:
         if keeper.take():
             keeper.serve()
@@ -43,8 +44,7 @@ class InterpreterKeeper(Keeper):
         return worker.description()
 
     def execute(self, message: Message, line: bytes) -> None:
-        self.running = Running(message, self.worker.pid)
-        self.last_id = self.running.id
+        self.start(message, self.worker.pid)
         self.worker.send(line)
 
     def reset(self, message: Message) -> None:
@@ -55,14 +55,15 @@ class InterpreterKeeper(Keeper):
 
     def start_worker(self) -> WorkerProcess:
         self.generation += 1
-        started = WorkerProcess(self.let_go)
+        started = WorkerProcess(self.let_go, self.confinement)
         started.send(self.enter)
         return started
 
     def let_go(self) -> None:
         signal.set_wakeup_fd(-1)
-        for fd in self.wake_fds:
-            os.close(fd)
+        for fd in (*self.wake_fds, self.sockets):
+            if fd >= 0:
+                os.close(fd)
         for inherited in (self.assignment, self.listener, self.server):
             if inherited is not None:
                 inherited.close()
@@ -82,7 +83,7 @@ class InterpreterKeeper(Keeper):
     def hear(self, message: Message) -> None:
         kind = message["ev"]
         if kind == "done":
-            self.finish(message)
+            self.finish(believable(message))
         elif kind == "variables":
             self.outbox.add(message)
         elif kind in ("display", "result", "error", "install") and self.last_id is not None:
@@ -127,3 +128,37 @@ class InterpreterKeeper(Keeper):
                         self.hear(message)
         except NONSENSE:
             pass
+
+
+def believable(message: Message) -> Message:
+    """What a worker may say of its own end: user code, too, can write to the channel."""
+    ending: Message = {}
+    for name, read in ENDING.items():
+        try:
+            ending[name] = read(message[name])
+        except NONSENSE:
+            pass
+    if ending.get("status") not in ("ok", "error", "exit"):
+        ending["status"] = "ok"
+    return ending
+
+
+def text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def whole(value: object) -> int:
+    return int(number(value))
+
+
+ENDING: dict[str, Callable[[Any], Any]] = {
+    "status": text,
+    "code": whole,
+    "ename": text,
+    "interrupted": bool,
+    "cpu": number,
+    "peak": whole,
+    "kept": list,
+}

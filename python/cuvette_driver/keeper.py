@@ -20,9 +20,10 @@ from cuvette_driver.capture import Pipe
 from cuvette_driver.outbox import Outbox
 from cuvette_driver.running import Running
 from cuvette_driver.watch import Watch
-from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, decode, encode, receive_descriptor
+from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, decode, encode, number, receive_descriptor
 
-POLL_WITHOUT_SERVER, A_DAY = 2.0, 86_400.0
+POLL_WITHOUT_SERVER, POLL_BETWEEN_CALLS, A_DAY = 2.0, 2.0, 86_400.0
+LONGEST_WAIT = 3600.0  # The kernel counts in milliseconds that have an end.
 DYING = 0.1  # A dying process closes its channel a moment before it can be reaped.
 # What a broken peer may make of a message that is valid JSON.
 NONSENSE = (Malformed, LookupError, TypeError, ValueError, AttributeError)
@@ -34,15 +35,21 @@ def assign(assignment: socket.socket, listener: socket.socket, request: Message)
     What only the worker needs is passed on unread, already encoded.
     """
     socket.send_fds(assignment, [b"\n"], [listener.fileno()])
-    assignment.sendall(encode({"socket": request["socket"], "linger": request["linger"], "owner": request.get("owner")}))
+    own = {name: request.get(name) for name in ("socket", "linger", "owner", "mounts")}
+    assignment.sendall(encode(own))
     assignment.sendall(encode({**request, "op": "enter"}))
 
 
 class Keeper(abc.ABC):
-    def __init__(self, assignment: socket.socket, first: Any) -> None:
+    def __init__(self, assignment: socket.socket, first: Any, confinement: Any = None) -> None:
+        """`confinement` is the session's, where it is confined; this process is then the first in it."""
         self.assignment = assignment
+        self.confinement = confinement
         self.worker = first
+        # The session's socket, by the folder above its own: where it stands is hidden from a confined session, the keeper included.
+        self.sockets = -1
         self.path = ""
+        self.inode = 0
         self.enter = b""
         self.linger = 0.0
         self.listener: socket.socket | None = None
@@ -57,7 +64,8 @@ class Keeper(abc.ABC):
         self.generation = 1
         self.stopping = False
         self.is_new = True
-        self.oom_kills = processes.out_of_memory_kills()
+        self.oom_kills = self.memory_kills()
+        self.next_check = 0.0
 
         self.watch = Watch()
         wake_read, wake_write = os.pipe()
@@ -74,7 +82,7 @@ class Keeper(abc.ABC):
     def take(self) -> bool:
         """Says that it is ready and waits for a session; False if the zygote ends before it has one for us."""
         self.begin()
-        self.assignment.sendall(b"%d" % os.getpid())
+        self.assignment.sendall(b"%d" % os.getpid() if self.confinement is None else b"%d %s" % self.confinement.names)
         listener = receive_descriptor(self.assignment)
         if listener is None:
             return False
@@ -86,13 +94,22 @@ class Keeper(abc.ABC):
                 return False
             received += lines.feed(data)
         request, self.enter = decode(received[0]), received[1]
-        self.path = request["socket"]
+        if request["socket"]:
+            folder, name = os.path.split(request["socket"])
+            self.sockets = os.open(os.path.dirname(folder), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self.path = os.path.join(os.path.basename(folder), name)
+            self.inode = os.stat(self.path, dir_fd=self.sockets).st_ino
+        self.settle(request["mounts"])
         self.linger = request["linger"]
         self.owner_for_life = tuple(request["owner"]) if request["owner"] else None
         self.listener = socket.socket(fileno=listener)
         self.watch.add(self.listener, self.on_connect)
         self.worker.send(self.enter)
         return True
+
+    def settle(self, mounts: Any) -> None:
+        if self.confinement is not None and mounts and not self.confinement.is_settled:
+            self.confinement.settle(mounts)
 
     # -- the loop ---------------------------------------------------------------------------------
 
@@ -127,20 +144,40 @@ class Keeper(abc.ABC):
         waits = [] if self.server else [POLL_WITHOUT_SERVER]
         if self.running and (deadline := self.running.next_deadline()) is not None:
             waits.append(max(0.0, deadline - time.monotonic()))
-        return min(waits, default=None)
+        if self.confinement is not None and (self.running or self.worker.pid):
+            waits.append(max(0.0, self.next_check - time.monotonic()))
+        return min(min(waits), LONGEST_WAIT) if waits else None
 
     def on_time(self) -> None:
         if self.running:
             self.running.climb()
+        self.check_use()
         if self.server is None and self.nobody_comes():
             self.stopping = True
+
+    def check_use(self) -> None:
+        if self.confinement is None or time.monotonic() < self.next_check or not self.worker.pid:
+            return
+        guard = self.confinement.guard
+        limit = guard.check()
+        if limit is not None and self.running is None:
+            processes.kill_below(os.getpid(), 0)  # What goes on after a call has no one to tell.
+        elif limit is not None and self.running is not None and self.running.why is None:
+            if limit == "disk-quota":
+                self.running.interrupt(limit, is_urgent=True)
+            else:
+                self.running.end(limit)
+        self.next_check = time.monotonic() + (guard.interval if self.running else POLL_BETWEEN_CALLS)
 
     def nobody_comes(self) -> bool:
         alone = time.monotonic() - self.alone_since
         owner = self.owner or self.owner_for_life
-        if owner and not processes.is_same(*owner):
+        if owner and not processes.is_same(*owner, self.confinement and self.confinement.processes):
             return alone > POLL_WITHOUT_SERVER
-        return alone > (A_DAY if self.running else self.linger) or not os.path.exists(self.path)
+        return alone > (A_DAY if self.running else self.linger) or not self.has_socket()
+
+    def has_socket(self) -> bool:
+        return not self.path or os.access(self.path, os.F_OK, dir_fd=self.sockets)
 
     # -- the server -------------------------------------------------------------------------------
 
@@ -158,7 +195,7 @@ class Keeper(abc.ABC):
     def greeting(self) -> Message:
         return {
             "ev": "hello",
-            "pid": os.getpid(),
+            "pid": os.getpid() if self.confinement is None else self.confinement.pid,
             "worker": self.worker.pid,
             "generation": self.generation,
             "running": self.running.id if self.running else None,
@@ -195,8 +232,8 @@ class Keeper(abc.ABC):
         elif op == "reset":
             self.reset(message)
         elif op == "leave":
-            self.linger = message["linger"]
-            self.owner = (message["owner"][0], message["owner"][1]) if message.get("owner") else None
+            owner = message.get("owner")
+            self.linger, self.owner = number(message["linger"]), (int(number(owner[0])), str(owner[1])) if owner else None
         elif op == "stop":
             self.stopping = True
 
@@ -226,6 +263,14 @@ class Keeper(abc.ABC):
 
     # -- executions -------------------------------------------------------------------------------
 
+    def start(self, message: Message, worker: int) -> Running:
+        if self.confinement is not None:
+            self.confinement.guard.begin()
+            self.next_check = time.monotonic() + self.confinement.guard.interval
+        self.running = Running(message, worker)
+        self.last_id = self.running.id
+        return self.running
+
     def finish(self, ending: Message) -> None:
         """The one place where an execution ends: what it started is ended, the pipes are emptied, the record goes out."""
         if self.running is None:
@@ -238,7 +283,9 @@ class Keeper(abc.ABC):
             self.is_new = False
             linux.go_first()
         outcome = self.running.outcome(ending)
-        self.outbox.add({"ev": "done", "id": self.running.id, **outcome, "ended": [command or str(pid) for pid, command in ended]})
+        if self.confinement is not None:
+            outcome["hit"] = self.confinement.guard.hits(went_well=ending.get("status") == "ok" or ending.get("code") == 0)
+        self.outbox.add({**outcome, "ev": "done", "id": self.running.id, "ended": [command or str(pid) for pid, command in ended]})
         self.running = None
 
     # -- the worker -------------------------------------------------------------------------------
@@ -303,8 +350,11 @@ class Keeper(abc.ABC):
 
     def is_short_of_memory(self) -> bool:
         """True if the kernel has killed some process for lack of memory since this was last asked."""
-        before, self.oom_kills = self.oom_kills, processes.out_of_memory_kills()
+        before, self.oom_kills = self.oom_kills, self.memory_kills()
         return self.oom_kills > before
+
+    def memory_kills(self) -> int:
+        return processes.out_of_memory_kills() if self.confinement is None else self.confinement.guard.memory_kills()
 
     # -- the end ----------------------------------------------------------------------------------
 
@@ -315,8 +365,13 @@ class Keeper(abc.ABC):
         self.drop_server()
         if not self.path:
             return
-        for remove, path in ((os.unlink, self.path), (os.rmdir, os.path.dirname(self.path))):
-            try:
-                remove(path)
-            except OSError:
-                pass
+        try:
+            # Another keeper may have come for the session since.
+            if os.stat(self.path, dir_fd=self.sockets).st_ino == self.inode:
+                os.unlink(self.path, dir_fd=self.sockets)
+        except OSError:
+            pass
+        try:
+            os.rmdir(os.path.dirname(self.path), dir_fd=self.sockets)
+        except OSError:
+            pass

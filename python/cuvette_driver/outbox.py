@@ -23,7 +23,7 @@ class Outbox:
 
     def add(self, event: Message) -> None:
         self._seq += 1
-        data = encode({"seq": self._seq, **event})
+        data = encode({**event, "seq": self._seq})
         self._kept.append((self._seq, data))
         self._unsent.append(data)
         self._bytes += len(data)

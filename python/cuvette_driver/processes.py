@@ -10,6 +10,9 @@ import time
 from typing import Any
 
 DYING = 0.2
+FIRST = 1
+# What forks faster than it can be killed is left to whoever ends the process that it comes from.
+LONGEST_CHASE = 1.0
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 SHORT = 1024  # The kernel gives a file of its own in pieces of about a page; a shorter piece is the last.
 HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
@@ -22,7 +25,7 @@ def children(pid: int) -> list[int]:
     found: list[int] = []
     try:
         for thread in _threads(pid):
-            found.extend(map(int, _read("/proc/%d/task/%s/children" % (pid, thread)).split()))
+            found.extend(map(int, read("/proc/%d/task/%s/children" % (pid, thread)).split()))
     except OSError:
         pass
     return found
@@ -51,8 +54,8 @@ def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
 def describe(pid: int) -> str:
     """The command line of a process, shortened for a person."""
     try:
-        command = _read("/proc/%d/cmdline" % pid) or _read("/proc/%d/comm" % pid)
-        if command == _read("/proc/self/cmdline"):
+        command = read("/proc/%d/cmdline" % pid) or read("/proc/%d/comm" % pid)
+        if command == read("/proc/self/cmdline"):
             return "python (forked by the code)"
     except OSError:
         return ""
@@ -63,7 +66,7 @@ def describe(pid: int) -> str:
 def is_alive(pid: int) -> bool:
     """True for a process that still runs; a zombie that waits for its parent does not."""
     try:
-        return _read("/proc/%d/stat" % pid).rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+        return read("/proc/%d/stat" % pid).rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
         pass
     if sys.platform == "linux":
@@ -75,13 +78,13 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def is_same(pid: int, started: str) -> bool:
-    """True while that very process runs: its id, and the time at which the kernel says it started."""
+def is_same(pid: int, started: str, folder: int | None = None) -> bool:
+    """True while that very process runs: its id, and the time at which the kernel says it started. `folder` is another /proc."""
     try:
-        state, *_, birth = _read("/proc/%d/stat" % pid).rpartition(b")")[2].split()[:20]
+        state, *_, birth = read("%s%d/stat" % ("/proc/" if folder is None else "", pid), folder).rpartition(b")")[2].split()[:20]
         return state not in (b"Z", b"X") and birth.decode() == started
     except OSError:
-        return is_alive(pid)
+        return folder is None and is_alive(pid)
 
 
 def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> list[tuple[int, str]]:
@@ -90,7 +93,13 @@ def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> l
     Returns what was ended, as (pid, command).
     """
     ended: dict[int, str] = {}
-    for _ in range(50):
+    if pid == FIRST and not without and (not spare or not is_alive(spare)):
+        ended = {victim: describe(victim) for victim in descendants(pid)}
+        send(-1, signal.SIGKILL)  # All of the namespace but its first process, at once: nothing can outrun it.
+        _await_end(list(ended))
+        return list(ended.items())
+    deadline = time.monotonic() + LONGEST_CHASE
+    while time.monotonic() < deadline:
         found = [p for p in descendants(pid, without) if p != spare and p not in ended and is_alive(p)]
         if not found:
             break
@@ -98,9 +107,9 @@ def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> l
             ended[victim] = describe(victim)
         # Stopped first, so that a process that keeps forking cannot outrun the killing.
         for victim in found:
-            _signal(victim, signal.SIGSTOP)
+            send(victim, signal.SIGSTOP)
         for victim in found:
-            _signal(victim, signal.SIGKILL)
+            send(victim, signal.SIGKILL)
     if ended:
         _await_end(list(ended))
     return list(ended.items())
@@ -116,7 +125,7 @@ def _await_end(pids: list[int]) -> None:
 def peak_memory(pid: int) -> int:
     """The most memory that a live process has used, in bytes; 0 if the kernel does not say."""
     try:
-        text = _read("/proc/%d/status" % pid)
+        text = read("/proc/%d/status" % pid)
         start = text.index(b"VmHWM:")
         return int(text[start + 6 : text.index(b"kB", start)]) * 1024
     except (OSError, ValueError):
@@ -127,7 +136,7 @@ def describe_death(status: int, usage: Any) -> dict[str, Any]:
     """How a process ended, and what it used, from what `wait4` says."""
     return {
         "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
-        "signal": name_of_signal(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None,
+        "signal": name_ofsend(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None,
         "cpu": usage.ru_utime + usage.ru_stime,
         "peak": usage.ru_maxrss * RSS_UNIT,
     }
@@ -148,7 +157,7 @@ def bury(patience: float) -> None:
 def out_of_memory_kills() -> int:
     """How often this machine's kernel has ended a process for lack of memory; 0 where it does not say."""
     try:
-        for line in _read("/proc/vmstat").splitlines():
+        for line in read("/proc/vmstat").splitlines():
             if line.startswith(b"oom_kill "):
                 return int(line.split()[1])
     except OSError:
@@ -156,9 +165,9 @@ def out_of_memory_kills() -> int:
     return 0
 
 
-def _read(path: str) -> bytes:
+def read(path: str, folder: int | None = None) -> bytes:
     """A file of the kernel's, whole. Without Python's layers of files, which a keeper would otherwise never load."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         data = part = os.read(fd, 1 << 16)
         while len(part) >= SHORT:
@@ -169,14 +178,14 @@ def _read(path: str) -> bytes:
         os.close(fd)
 
 
-def name_of_signal(number: int) -> str:
+def name_ofsend(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:  # Most real-time signals have none.
         return "SIG%d" % number
 
 
-def _signal(pid: int, number: int) -> None:
+def send(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except OSError:

@@ -12,26 +12,27 @@ import sys
 import time
 from typing import Any
 
-from cuvette_driver import linux, processes
+from cuvette_driver import hosting, linux, processes
 from cuvette_driver.capture import Pipe
 from cuvette_driver.keeper import Keeper
 from cuvette_driver.program_process import NoProgram, ProgramProcess
-from cuvette_driver.running import Running
-from cuvette_driver.wire import Message
+from cuvette_driver.wire import Message, decode
 
 SAMPLE_EVERY = 0.2
 FLOOR_MARGIN = 1 << 20
 
 
-def run(assignment: socket.socket) -> None:
+def run(assignment: socket.socket, confinement: Any = None) -> None:
     os.setsid()
     linux.adopt_orphans()
     linux.name_process("cuvette-keeper")
     linux.go_first()
-    keeper = ProgramKeeper(assignment, NoProgram())
+    keeper = ProgramKeeper(assignment, NoProgram(), confinement)
+    if confinement is not None:
+        confinement.protect_keeper()
     try:
         if keeper.take():
-            keeper.serve()
+            keeper.serve_or_host()
     finally:
         keeper.close()
 
@@ -45,6 +46,13 @@ class ProgramKeeper(Keeper):
     seen = 0
     next_sample = 0.0
 
+    def serve_or_host(self) -> None:
+        request = decode(self.enter)
+        if self.confinement is not None and self.listener is not None and request.get("interpreter"):
+            hosting.host(self.confinement, self.listener, request, self.has_socket)
+        else:
+            self.serve()
+
     def begin(self) -> None:
         """There is nothing to start before the first program."""
 
@@ -53,15 +61,15 @@ class ProgramKeeper(Keeper):
 
     def execute(self, message: Message, _: bytes) -> None:
         self.program = message["program"]
+        self.settle(self.program.get("mounts"))
         self.steps = list(self.program["steps"])
         self.steps_done = 0
         self.used = {"cpu": 0.0, "peak": 0}
-        self.running = Running(message, 0)
-        self.last_id = self.running.id
+        self.start(message, 0)
         self.next_step()
 
     def next_step(self) -> None:
-        self.worker = ProgramProcess(self.steps.pop(0), self.program)
+        self.worker = ProgramProcess(self.steps.pop(0), self.program, self.confinement)
         self.seen, self.next_sample = 0, 0.0
         if self.running:
             self.running.worker = -self.worker.pid  # The whole group, as Ctrl-C in a terminal does it.

@@ -13,6 +13,7 @@ from cuvette_driver.capture import Pipe
 from cuvette_driver.wire import Message
 
 CANNOT_RUN = 127
+LIMITS = {"memory": resource.RLIMIT_AS, "cpu": resource.RLIMIT_CPU}
 
 
 class ProgramProcess:
@@ -21,13 +22,13 @@ class ProgramProcess:
     channel: socket.socket | None = None
     has_unread = is_talking = False
 
-    def __init__(self, step: Message, program: Message) -> None:
+    def __init__(self, step: Message, program: Message, confinement: Any = None) -> None:
         self.pipes = (Pipe("stdout"), Pipe("stderr"))
         given = open_input(program.get("stdin"))
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                become(step, program, given, *(pipe.writer for pipe in self.pipes))
+                become(step, program, confinement, given, *(pipe.writer for pipe in self.pipes))
             except BaseException as error:
                 os.write(2, ("%s cannot be run: %s\n" % (step["argv"][0], error)).encode())
             finally:
@@ -60,7 +61,7 @@ class NoProgram(ProgramProcess):
         pass
 
 
-def become(step: Message, program: Message, given: int, out: int, err: int) -> None:
+def become(step: Message, program: Message, confinement: Any, given: int, out: int, err: int) -> None:
     """In the forked process: takes its input, output, place and limits, and turns into the program."""
     for fd, target in ((given, 0), (out, 1), (err, 2)):
         os.dup2(fd, target)
@@ -68,14 +69,20 @@ def become(step: Message, program: Message, given: int, out: int, err: int) -> N
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
-    if program.get("place"):
+    if confinement is not None:
+        confinement.show_program(program["folder"])
+        os.chdir(program["cwd"])
+    elif program.get("place"):
         place.enter(program["cwd"], program.get("folder"))
     else:
         os.chdir(program["cwd"])
-    for name, value in program.get("limits", {}).items():
-        limit = {"memory": resource.RLIMIT_AS, "cpu": resource.RLIMIT_CPU}[name]
-        resource.setrlimit(limit, (value, value))
     hide_descriptors()
+    limits = {LIMITS[name]: value for name, value in program.get("limits", {}).items()}
+    if confinement is not None:
+        confinement.renounce_as_program(limits)
+    else:
+        for limit, value in limits.items():
+            resource.setrlimit(limit, (value, value))
     os.execvpe(step["argv"][0], step["argv"], {**program["env"], **step.get("env", {})})
 
 

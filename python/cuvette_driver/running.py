@@ -7,9 +7,10 @@ import signal
 import time
 
 from cuvette_driver import processes
-from cuvette_driver.wire import Message
+from cuvette_driver.wire import Message, number
 
 GRACE = 2.0
+URGENT = 0.1
 # An error of this length is told even when the execution has used up its room for output.
 SHORT_ERROR = 20_000
 # The rung, the signal to the worker (none: the processes below it are killed), and how long it is given.
@@ -30,10 +31,11 @@ class Running:
         self.id: str = message["id"]
         self.worker = worker
         self.started = time.monotonic()
-        self.timeout: float | None = message.get("timeout")
+        self.timeout: float | None = None if message.get("timeout") is None else number(message["timeout"], most=float("inf"))
         self.deadline = None if self.timeout is None else self.started + self.timeout
-        self.room: int = message["limit"]
+        self.room: int = int(number(message["limit"]))
         self.is_cut = False
+        self.is_urgent = False
         self.why: str | None = None
         self.cause: str | None = None
         self.step = -1
@@ -59,12 +61,19 @@ class Running:
         is_short_error = message["ev"] == "error" and size <= SHORT_ERROR
         return is_short_error or self.admit(size) == size
 
-    def interrupt(self, why: str) -> None:
-        """Starts the ladder; asked again, it goes to the next rung at once."""
+    def interrupt(self, why: str, is_urgent: bool = False) -> None:
+        """Starts the ladder; asked again, it goes to the next rung at once. Where it is urgent, each rung is given little time."""
+        self.is_urgent = self.is_urgent or is_urgent
         self.next_step = time.monotonic()
         self.why = self.why or why
         while 0 <= self.step < len(LADDER) - 1 and self.rung == LADDER[self.step + 1][0]:
             self.step += 1
+
+    def end(self, why: str) -> None:
+        """Goes to the last rung: what cannot be asked to stop."""
+        self.why = self.why or why
+        self.step = len(LADDER) - 2
+        self.next_step = time.monotonic()
 
     @property
     def rung(self) -> str:
@@ -78,7 +87,7 @@ class Running:
             return
         self.step = min(self.step + 1, len(LADDER) - 1)
         _, number, grace = LADDER[self.step]
-        self.next_step = now + grace
+        self.next_step = now + (min(grace, URGENT) if self.is_urgent else grace)
         if number is None:
             processes.kill_below(os.getpid(), abs(self.worker))
             return

@@ -12,18 +12,19 @@ import os
 import select
 import signal
 import socket
-from typing import Callable
+from typing import Any, Callable
 
 from cuvette_driver import linux, memory
+from cuvette_driver.births import Births
 from cuvette_driver.wire import receive_descriptor
 
 # In place of modules: a zygote whose keepers run programs of other languages.
 FOR_PROGRAMS = "--programs"
 
-Run = Callable[[socket.socket], None]
+Run = Callable[[socket.socket, Any], None]
 
 
-def main(orders: socket.socket, ipython_dir: str, modules: list[str]) -> None:
+def main(orders: socket.socket, ipython_dir: str, modules: list[str], births: Births) -> None:
     gc.disable()
     linux.name_process("cuvette-zygote")
     linux.buffer_c_output_by_line()
@@ -34,22 +35,22 @@ def main(orders: socket.socket, ipython_dir: str, modules: list[str]) -> None:
 
         run = program_keeper.run
     else:
-        run = load(orders, ipython_dir, modules)
+        run = load(orders, ipython_dir, modules, births)
     gc.freeze()
     linux.yield_to_others()
     orders.send(b"\n")
     while True:
-        fork(orders, run)
+        fork(orders, run, births)
 
 
-def load(orders: socket.socket, ipython_dir: str, modules: list[str]) -> Run:
+def load(orders: socket.socket, ipython_dir: str, modules: list[str], births: Births) -> Run:
     """Imports and rehearses what Python sessions need; forks meanwhile for whoever cannot wait."""
     from cuvette_driver import interpreter_keeper, rehearsal, worker
 
     worker.prepare(importlib.util.find_spec("IPython") is not None, ipython_dir)
     for step in rehearsal.steps(modules):
         while select.select([orders], [], [], 0)[0]:
-            fork(orders, interpreter_keeper.run)
+            fork(orders, interpreter_keeper.run, births)
         step()
     os.environ.clear()  # Each session has its own; what there is to throw away, none of them has to touch.
     gc.collect()
@@ -57,22 +58,27 @@ def load(orders: socket.socket, ipython_dir: str, modules: list[str]) -> Run:
     return interpreter_keeper.run
 
 
-def fork(orders: socket.socket, run: Run) -> None:
+def fork(orders: socket.socket, run: Run, births: Births) -> None:
     """Waits for one order, and forks one keeper; ends with the front."""
     assignment = receive_descriptor(orders)
     if assignment is None:
         os._exit(0)
     if os.fork() == 0:
         orders.close()
-        become_keeper(socket.socket(fileno=assignment), run)
+        become_keeper(socket.socket(fileno=assignment), run, births)
     os.close(assignment)
 
 
-def become_keeper(assignment: socket.socket, run: Run) -> None:
+def become_keeper(assignment: socket.socket, run: Run, births: Births) -> None:
+    try:
+        confinement = births.birth()
+    except OSError as error:
+        assignment.sendall(b"!%s" % str(error).encode())
+        os._exit(1)
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         gc.enable()
-        run(assignment)
+        run(assignment, confinement)
     except BaseException:
         import traceback
 

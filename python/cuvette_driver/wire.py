@@ -48,11 +48,18 @@ class Lines:
 def decode(line: bytes) -> Message:
     try:
         message = _DECODER.decode(line.decode("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Malformed(str(error)) from error
     if not isinstance(message, dict):
         raise Malformed("a message must be an object")
     return message
+
+
+def number(value: object, most: float = 1e12) -> Any:
+    """The value, if it is a number that one can reckon with; what the peer says is not to be relied on."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= most:
+        raise Malformed("expected a number")
+    return value
 
 
 def receive_descriptor(sock: socket.socket) -> int | None:

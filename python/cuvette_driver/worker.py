@@ -212,7 +212,8 @@ def enter(request: Message) -> str | None:
     os.environ.update(request["env"])
     if os.environ.get("TZ") != zone:
         time.tzset()
-    sys.path[:0] = [""]
+    own = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder and folder not in sys.path]
+    sys.path[:0] = ["", *own]
     sys.argv = [""]
     try:
         if request.get("place"):

@@ -6,7 +6,7 @@ import os
 import select
 import socket
 import traceback
-from typing import Callable
+from typing import Any, Callable
 
 from cuvette_driver import worker
 from cuvette_driver.capture import Pipe
@@ -14,7 +14,7 @@ from cuvette_driver.wire import CHUNK, Lines, Malformed, Message
 
 
 class WorkerProcess:
-    def __init__(self, let_go: Callable[[], None]) -> None:
+    def __init__(self, let_go: Callable[[], None], confinement: Any = None) -> None:
         """Forks a worker; `let_go` closes, in the new process, what only the keeper may hold."""
         ours, theirs = socket.socketpair()
         self.pipes = (Pipe("stdout"), Pipe("stderr"))
@@ -25,6 +25,8 @@ class WorkerProcess:
                 ours.close()
                 for pipe in self.pipes:
                     pipe.close()
+                if confinement is not None:
+                    confinement.renounce_as_interpreter({theirs.fileno(), *(pipe.writer for pipe in self.pipes)})
                 worker.main(theirs, *(pipe.writer for pipe in self.pipes))
             except BaseException:
                 traceback.print_exc()

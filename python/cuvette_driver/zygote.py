@@ -9,10 +9,12 @@ from __future__ import annotations
 import collections
 import os
 import shutil
+import signal
 import socket
 import time
 
-from cuvette_driver import keeper, linux, template
+from cuvette_driver import keeper, linux, processes, template
+from cuvette_driver.births import Births
 from cuvette_driver.watch import Watch
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, encode
 
@@ -20,31 +22,68 @@ IDLE = 60.0
 QUIET = 0.03
 # Making a keeper takes a processor for about half of this.
 PACE = 0.04 / (os.cpu_count() or 1)
+PROGRAM_PACE = 0.008 / (os.cpu_count() or 1)
+CLEANING = 0.01
+LAST_CLEANING = 1.0
 POLL = 5.0
 
 
-def main(path: str, modules: list[str]) -> None:
+def main(path: str, modules: list[str], policy: str | None = None) -> None:
     """The process that was started becomes the template; the front is forked off while it is still small."""
+    births = Births()
+    if policy is not None:
+        from cuvette_driver.confinement import Confiner, read_policy
+
+        births = Confiner(read_policy(policy))
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(128)
     ours, theirs = socket.socketpair()
+    template_pid = os.getpid()
     if os.fork() == 0:
         theirs.close()
         linux.name_process("cuvette-zygote")
+        front = Zygote(path, listener, ours, PROGRAM_PACE if modules == [template.FOR_PROGRAMS] else PACE, births)
+        signal.signal(signal.SIGTERM, front.on_terminate)
         try:
-            Zygote(path, listener, ours).serve()
+            front.serve()
         finally:
+            end_template(template_pid)
+            front.end()
+            births.close()
             shutil.rmtree(os.path.dirname(path), ignore_errors=True)
             os._exit(0)
     listener.close()
     ours.close()
-    template.main(theirs, os.path.join(os.path.dirname(path), "ipython"), modules)
+    template.main(theirs, os.path.join(os.path.dirname(path), "ipython"), modules, births)
+
+
+def end_template(pid: int) -> None:
+    """It may still be importing, and write to the folder that is about to be removed."""
+    deadline = time.monotonic() + LAST_CLEANING
+    helpers = [one for one in processes.descendants(pid) if one != os.getpid() and is_of_our_group(one)]
+    for one in (*helpers, pid):
+        if one != pid or os.getppid() == pid:
+            processes.send(one, signal.SIGKILL)
+    while (os.getppid() == pid or any(map(processes.is_alive, helpers))) and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def is_of_our_group(pid: int) -> bool:
+    """True for what libraries have started while they were imported; keepers have groups of their own."""
+    try:
+        return os.getpgid(pid) == os.getpgid(0)
+    except OSError:
+        return False
 
 
 class Zygote:
-    def __init__(self, path: str, listener: socket.socket, forks: socket.socket) -> None:
+    def __init__(self, path: str, listener: socket.socket, forks: socket.socket, pace: float, births: Births) -> None:
         self.path = path
+        self.pace = pace
+        self.births = births
+        self.names: dict[socket.socket, str] = {}
+        self.to_clean: list[str] = []
         self.listener = listener
         self.forks = forks
         self.servers: dict[socket.socket, Lines] = {}
@@ -59,11 +98,13 @@ class Zygote:
         self.watch.add(forks, self.on_template)
         self.has_template = True
         self.is_complete = False
+        self.is_dismissed = False
         self.ordered_at = 0.0
 
     def serve(self) -> None:
-        while self.has_template and os.path.exists(self.path) and time.monotonic() - self.idle_since < IDLE:
-            was_asked = self.watch.wait(self.patience())
+        while self.has_template and os.path.exists(self.path) and not self.is_needless():
+            was_asked = self.watch.wait(min(self.patience(), CLEANING) if self.to_clean else self.patience())
+            self.to_clean = [name for name in self.to_clean if not self.births.clean_up(name)]
             self.hand_out()
             if self.lacks_spare() and self.may_order(is_quiet=not was_asked):
                 self.ordered_at = time.monotonic()
@@ -71,18 +112,39 @@ class Zygote:
             if self.servers or self.keepers:
                 self.idle_since = time.monotonic()
 
+    def on_terminate(self, *_: object) -> None:
+        self.has_template = False
+
+    def end(self) -> None:
+        """The keeper that waits for a session will not get one; what it leaves is cleaned up, as for all that have just ended."""
+        for assignment in (self.coming, self.spare and self.spare[0]):
+            if assignment is not None:
+                assignment.close()
+            if assignment in self.names:
+                self.to_clean.append(self.names[assignment])
+        deadline = time.monotonic() + LAST_CLEANING
+        while self.to_clean and time.monotonic() < deadline:
+            time.sleep(CLEANING)
+            self.to_clean = [name for name in self.to_clean if not self.births.clean_up(name)]
+
+    def is_needless(self) -> bool:
+        """Nobody has used it for a while; or those who did have said that nobody will."""
+        if self.is_dismissed and not self.servers and not self.keepers:
+            return True
+        return time.monotonic() - self.idle_since >= IDLE
+
     def lacks_spare(self) -> bool:
         return self.spare is None and self.coming is None
 
     def patience(self) -> float:
         if not self.lacks_spare():
             return POLL
-        return max(0.0, self.ordered_at + PACE - time.monotonic()) if self.waiting else QUIET
+        return max(0.0, self.ordered_at + self.pace - time.monotonic()) if self.waiting else QUIET
 
     def may_order(self, is_quiet: bool) -> bool:
         """One at a time, at an even pace, and in a quiet moment unless somebody waits: sessions at work are not held up by new ones."""
         if self.waiting:
-            return time.monotonic() >= self.ordered_at + PACE
+            return time.monotonic() >= self.ordered_at + self.pace
         return self.is_complete and is_quiet
 
     # -- servers ----------------------------------------------------------------------------------
@@ -90,12 +152,17 @@ class Zygote:
     def on_connect(self, listener: socket.socket) -> None:
         server, _ = listener.accept()
         self.servers[server] = Lines()
+        self.is_dismissed = False
         self.watch.add(server, self.on_server)
 
     def on_server(self, server: socket.socket) -> None:
         try:
             data = server.recv(CHUNK)
-            self.waiting.extend((server, message) for message in self.servers[server].messages(data))
+            for message in self.servers[server].messages(data):
+                if message.get("op") == "dismiss":
+                    self.is_dismissed = True
+                else:
+                    self.waiting.append((server, message))
         except (OSError, Malformed):
             data = b""
         if not data:
@@ -124,15 +191,29 @@ class Zygote:
             data = assignment.recv(CHUNK)
         except OSError:
             data = b""
-        if data.isdigit() and self.coming is assignment:
-            self.coming, self.spare = None, (assignment, int(data))
+        if data[:1].isdigit() and self.coming is assignment:
+            pid, _, name = data.decode().partition(" ")
+            self.coming, self.spare = None, (assignment, int(pid))
+            if name:
+                self.names[assignment] = name
             return
+        if data.startswith(b"!"):
+            self.refuse_all(data[1:].decode("utf-8", "replace"))
+        name = self.names.pop(assignment, "")
+        if name:
+            self.to_clean.append(name)
         self.keepers.discard(assignment)
         if self.coming is assignment:
             self.coming = None
         if self.spare and self.spare[0] is assignment:
             self.spare = None
         self.close(assignment)
+
+    def refuse_all(self, problem: str) -> None:
+        """A keeper could not even be made: to try again for those who wait would end the same way."""
+        while self.waiting:
+            server, request = self.waiting.popleft()
+            self.answer(server, {"id": request.get("id"), "error": problem})
 
     def hand_out(self) -> None:
         while self.spare and self.waiting:
@@ -143,7 +224,7 @@ class Zygote:
             except Exception as error:
                 self.answer(server, {"id": request.get("id"), "error": "%s: %s" % (type(error).__name__, error)})
                 continue
-            self.answer(server, {"id": request["id"], "pid": self.spare[1]})
+            self.answer(server, {"id": request.get("id"), "pid": self.spare[1]})
             self.keepers.add(self.spare[0])
             self.spare = None
 

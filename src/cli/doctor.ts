@@ -1,10 +1,15 @@
 /** `cuvette doctor`: looks at everything that Cuvette depends on, and says what to do where something is missing. */
 
+import { join } from 'node:path';
+import { readConfig } from '../config.ts';
 import { messageOf } from '../errors.ts';
 import { findEnvironment, findUv } from '../interpreters/python/environment.ts';
 import { findPython } from '../interpreters/python/probe.ts';
-import { findPaths, privateFolder, runtimeFolder } from '../paths.ts';
+import { findPaths, type Paths, privateFolder, runtimeFolder } from '../paths.ts';
 import { ancestorsOf } from '../process-tree.ts';
+import { tryToConfine } from '../sandbox/choose.ts';
+import { adviceFor, lookAtMachine } from '../sandbox/machine.ts';
+import { policyOf } from '../sandbox/policy.ts';
 import { openStore } from '../sessions/store.ts';
 import { chooseServer } from '../surfaces/bridge/discovery.ts';
 import { readRecords } from '../surfaces/bridge/server-record.ts';
@@ -39,9 +44,7 @@ export async function main(args: string[]): Promise<number> {
       return paths.data;
     }),
     await look('cache folder', () => privateFolder(paths.cache)),
-    await look('sandbox', () =>
-      absent('none: code runs as you, with your files and your network. Use it for yourself only'),
-    ),
+    await look('sandbox', () => sandboxDetail(paths)),
     await look('servers', () => serversDetail(paths.runtime)),
   ];
   if (args.includes('--json')) process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
@@ -73,6 +76,26 @@ async function environmentDetail(cache: string): Promise<string> {
   return absent(
     'not made yet; the first server makes it in the background, and sessions run on plain Python until then',
   );
+}
+
+/** Tries it, as `cuvette serve` does before it starts. */
+async function sandboxDetail(paths: Paths): Promise<string> {
+  const machine = await lookAtMachine();
+  const python = await findPython(process.env.CUVETTE_PYTHON).catch(() => undefined);
+  const tried = await tryToConfine(machine, python?.executable, {
+    policy: policyOf(readConfig({})),
+    runtime: runtimeFolder(paths.runtime),
+    sessions: join(paths.data, 'sessions'),
+    tools: [],
+    readable: [],
+  });
+  const seen = `kernel ${machine.kernel}, user namespaces: ${machine.userNamespaces || 'none'}`;
+  if ('problem' in tried)
+    return absent(
+      `none: ${tried.problem} (${seen}). cuvette serve runs code as you. ${adviceFor(machine, tried.problem)}`,
+    );
+  await tried.sandbox.close();
+  return `${tried.description}; ${seen}. For cuvette serve; cuvette mcp runs code as you, unless --sandbox on`;
 }
 
 function serversDetail(runtime: string): string {

@@ -18,6 +18,9 @@ Settings for mcp and serve (flag, or environment variable):
   --output-limit N         CUVETTE_OUTPUT_LIMIT   characters in an answer; default 25000
   --max-output N           CUVETTE_MAX_OUTPUT     characters that one execution may print; default 100000000
   --linger SECONDS         CUVETTE_LINGER         how long an interpreter waits for a server to come back; default 3600
+  --sandbox on|off|auto    CUVETTE_SANDBOX        confine code; default for serve: auto, where the machine can; for mcp: off
+  --network HOSTS          CUVETTE_NETWORK        what confined code may reach: none (default), allow, or hosts with commas
+  --session-memory SIZE    CUVETTE_SESSION_MEMORY memory of each confined session; default 2GiB
   --log-level LEVEL        CUVETTE_LOG_LEVEL      debug, info, warn, error, silent; default warn
   --project FOLDER                                the project's folder; default: the current one
   --config FILE            CUVETTE_CONFIG         settings as JSON; default for serve: cuvette.json in the project's folder

@@ -16,11 +16,15 @@ import { createSharedSessions } from '../sessions/shared-sessions.ts';
 import { createMcpHttp } from '../surfaces/mcp/http.ts';
 import { createAccess } from '../surfaces/rest/access.ts';
 import { createApp } from '../surfaces/rest/app.ts';
+import { isLoopback } from '../surfaces/rest/loopback.ts';
 import { createVersions } from '../surfaces/rest/versions.ts';
+import { openConfinement } from './confinement.ts';
 
 export interface HttpService {
   readonly url: string;
   readonly sandbox: string;
+  /** Done when the first call need not wait for anything to start. */
+  readonly warm: Promise<void>;
   /** Who may come in. */
   readonly access: string;
   /** The languages that can be run, for people. */
@@ -50,18 +54,29 @@ export async function openHttpService(options: {
     (state) => zygoteSpec(state).python,
     () => undefined,
   );
-  const place = python ? await probePlace(python) : { isPossible: false, problem: 'there is no Python' };
-  const sandbox = place.isPossible
-    ? 'none (code runs as you)'
-    : `none (code runs as you, and sees /mnt/data elsewhere: ${place.problem})`;
   const folders = {
     files: config.uploadsDir ?? join(foundation.paths.data, 'files'),
     workspaces: config.notebooksDir ?? join(foundation.paths.data, 'sessions'),
   };
+  const confinement = await openConfinement({
+    config,
+    foundation,
+    python,
+    sessions: folders.workspaces,
+    isOpen: !isLoopback(config.host),
+  });
+  const { sandbox } = confinement;
+  const place = !sandbox && python ? await probePlace(python) : { isPossible: false, problem: 'there is no Python' };
+  const description =
+    sandbox || place.isPossible
+      ? confinement.description
+      : `${confinement.description}; code sees /mnt/data elsewhere (${place.problem})`;
   const files = openFileStore({ folder: folders.files });
   const shared = createSharedSessions({
     foundation,
     place: place.isPossible,
+    sandbox,
+    sandboxDescription: description,
     folder: folders.workspaces,
     most: config.maxSessions,
     idle: config.sessionIdle,
@@ -71,7 +86,7 @@ export async function openHttpService(options: {
     onRemoved: (id) => files.removeSession(id),
   });
   const mcp = createMcpHttp({ sessionsFor: (principal) => shared.of(principal.id), log });
-  const app = createApp({ config, access, foundation, shared, files, mcp, log, sandbox, folders });
+  const app = createApp({ config, access, foundation, shared, files, mcp, log, sandbox: description, folders });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   server.keepAliveTimeout = KEEP_ALIVE;
   server.requestTimeout = 0; // A large upload over a slow line takes its time; headers do not.
@@ -80,8 +95,8 @@ export async function openHttpService(options: {
     throw error;
   });
   const ending = new AbortController();
-  shared
-    .warmUp()
+  const warm = shared.warmUp();
+  warm
     .then(() => prepareLanguages(foundation.programs.cache, ending.signal))
     .catch((error: unknown) => log.warn({ err: error }, 'start'));
   const sweeper = setInterval(() => {
@@ -94,7 +109,8 @@ export async function openHttpService(options: {
 
   return {
     url: `http://${host}:${port}`,
-    sandbox,
+    sandbox: description,
+    warm,
     access: access.describe(),
     async languages() {
       const runtimes = await createVersions(foundation.environment).all();
@@ -113,6 +129,7 @@ export async function openHttpService(options: {
       clearTimeout(patience);
       await shared.close(isLeaving);
       files.close();
+      await confinement.close();
     },
   };
 }

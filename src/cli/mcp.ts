@@ -1,14 +1,23 @@
 /** `cuvette mcp`: serves one agent over stdio, and its shells over the bridge. */
 
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import type { Config } from '../config.ts';
 import { createLog } from '../log.ts';
-import { findPaths, runtimeFolder } from '../paths.ts';
+import { findPaths, type Paths, runtimeFolder } from '../paths.ts';
+import type { Foundation } from '../sessions/foundation.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Bridge } from '../surfaces/bridge/listen.ts';
 import { createMcpServer } from '../surfaces/mcp/server.ts';
+import type { OpenConfinement } from './confinement.ts';
 import { parseServerFlags } from './flags.ts';
 import { shellCommand } from './shell-command.ts';
+
+interface Confined {
+  foundation: Foundation;
+  confinement: OpenConfinement;
+}
 
 /** The agent's first question comes at once, and is answered before anything slow begins. */
 const FIRST_ANSWER = 30;
@@ -22,11 +31,16 @@ export async function main(args: string[]): Promise<number | undefined> {
     log.warn({ err: error }, 'start');
     return null;
   };
+  let confined: Confined | undefined;
+  const openSessions = async () => {
+    const { createSessions } = await import('../sessions/sessions.ts');
+    if (config.sandbox !== 'on') return createSessions({ config, paths, project });
+    confined = await confine(config, paths, project);
+    return createSessions({ config, paths, project, ...confined });
+  };
   let opened: Promise<Sessions> | undefined;
   const sessions = () => {
-    opened ??= import('../sessions/sessions.ts').then(({ createSessions }) =>
-      Object.assign(createSessions({ config, paths, project }), { socketPath }),
-    );
+    opened ??= openSessions().then((held) => Object.assign(held, { socketPath }));
     return opened;
   };
   const options = { sessions, log, shellCommand: shellCommand() };
@@ -49,6 +63,22 @@ export async function main(args: string[]): Promise<number | undefined> {
   });
   bridge?.close();
   await opened?.then((held) => held.close()).catch(failed);
+  await confined?.confinement.close();
+  confined?.foundation.close();
   await stdio.close();
   process.exit(0);
+}
+
+/** To the project's folder: code of this agent sees no other file of the user's. */
+async function confine(config: Config, paths: Paths, project: string): Promise<Confined> {
+  const [{ openConfinement }, { createFoundation }, { zygoteSpec }] = await Promise.all([
+    import('./confinement.ts'),
+    import('../sessions/foundation.ts'),
+    import('../interpreters/python/environment.ts'),
+  ]);
+  const foundation = createFoundation({ config, paths });
+  const { python } = zygoteSpec(await foundation.environment.state());
+  const sessions = join(paths.data, 'sessions');
+  const confinement = await openConfinement({ config, foundation, python, sessions, project, isOpen: false });
+  return { foundation, confinement };
 }

@@ -31,11 +31,15 @@ export async function main(args: string[]): Promise<number | undefined> {
   // One that was started for a shell, in the background, is for that shell alone.
   const isBackground = config.idle > 0;
   const isPortChosen = flags.explain().some(({ setting, source }) => setting === 'port' && source !== 'default');
-  const http = isBackground ? undefined : await openHttpService({ config, isPortChosen, foundation, log });
+  const http = isBackground
+    ? undefined
+    : await openHttpService({ config, isPortChosen, foundation, log }).catch((error: unknown) => {
+        foundation.close(); // What it was making in the background would keep it from ending.
+        throw error;
+      });
   const bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'service', log });
-  const warm = sessions.warmUp();
-  if (http) await welcome(sessions, http, warm);
-  else warm.catch((error: unknown) => log.warn({ err: error }, 'start'));
+  if (http) await welcome(sessions, http);
+  else sessions.warmUp().catch((error: unknown) => log.warn({ err: error }, 'start'));
 
   const signal = await (isBackground ? Promise.race([stopped, idle(sessions, bridge, config.idle * 1000)]) : stopped);
   bridge.close();
@@ -47,10 +51,10 @@ export async function main(args: string[]): Promise<number | undefined> {
   process.exit(0);
 }
 
-async function welcome(sessions: Sessions, http: HttpService, warm: Promise<void>): Promise<void> {
+async function welcome(sessions: Sessions, http: HttpService): Promise<void> {
   const command = shellCommand();
   const say = (line: string) => process.stdout.write(`${line}\n`);
-  const problem = await warm.then(
+  const problem = await http.warm.then(
     () => undefined,
     (error: unknown) => messageOf(error),
   );

@@ -2,16 +2,15 @@
 
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { chmod, copyFile, type FileHandle, lstat, open, rm } from 'node:fs/promises';
+import { chmod, copyFile, type FileHandle, open, rm } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { CuvetteError } from '../errors.ts';
 import { holdFolder, pathOfHandle } from './folder.ts';
+import { openRegular } from './regular.ts';
 import { etagOf, spool, tooLarge } from './spool.ts';
 
 /** Larger files get an etag without their bytes being read for it. */
 const HASHED = 64 * 1024 * 1024;
-
-const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export interface Captured {
   size: number;
@@ -20,7 +19,7 @@ export interface Captured {
 
 /** Copies a file to a new one at `to`. The path ends with the parts of the name, and none of these may be a symlink. */
 export async function capture(path: string, name: string, limit: number, to: string): Promise<Captured> {
-  const source = await openRegular(path, name);
+  const source = await openSource(path, name);
   try {
     const { size, mtimeMs } = await source.stat();
     if (size > limit) throw tooLarge(limit);
@@ -33,22 +32,17 @@ export async function capture(path: string, name: string, limit: number, to: str
   }
 }
 
-async function openRegular(path: string, name: string): Promise<FileHandle> {
+async function openSource(path: string, name: string): Promise<FileHandle> {
   const root = resolve(path).split(sep);
   const below = root.splice(-name.split('/').length);
   const last = below.pop() ?? '';
   const folder = await holdFolder(root.join(sep) || sep, below);
   try {
-    // To open a FIFO or a device can have effects, so they are told apart before. What counts is what was opened.
-    if (!(await lstat(folder.entry(last))).isFile()) throw notRegular(name);
-    const handle = await open(folder.entry(last), TO_READ);
-    if ((await handle.stat()).isFile()) return handle;
-    await handle.close();
-    throw notRegular(name);
+    const handle = await openRegular(folder.entry(last));
+    if (handle) return handle;
+    throw new CuvetteError('invalid_input', `${name} is not a regular file, so it cannot be kept.`);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'ELOOP' || code === 'ENXIO') throw notRegular(name, error);
-    if (code !== 'ENOENT') throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     throw new CuvetteError('unknown_file', `There is no file ${name} any more.`, { cause: error });
   } finally {
     await folder.close();
@@ -100,8 +94,4 @@ async function* bytesOf(handle: FileHandle, size: number): AsyncGenerator<Uint8A
 
 function quickEtag(size: number, mtimeMs: number): string {
   return `${size.toString(16)}-${Math.trunc(mtimeMs).toString(16)}`;
-}
-
-function notRegular(name: string, cause?: unknown): CuvetteError {
-  return new CuvetteError('invalid_input', `${name} is not a regular file, so it cannot be kept.`, { cause });
 }

@@ -2,7 +2,7 @@
 
 import { type BigIntStats, type Dirent, lstatSync, readdirSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { type HeldFolderSync, holdFolder, holdFolderSync } from './folder.ts';
 
 /** By name relative to the workspace: what changes whenever the file does. */
 export type Snapshot = Map<string, string>;
@@ -18,6 +18,8 @@ const NOT_OUTPUT = new Set(['__pycache__', '.ipynb_checkpoints', 'node_modules',
 const OWN = /^\.cuvette-/;
 const SMALL = 300;
 const MOST = 20_000;
+/** Each level costs a descriptor while what is below it is read. */
+const DEEPEST = 100;
 
 export async function takeSnapshot(workspace: string): Promise<Snapshot> {
   return takeSmallSnapshot(workspace) ?? takeLargeSnapshot(workspace);
@@ -26,40 +28,69 @@ export async function takeSnapshot(workspace: string): Promise<Snapshot> {
 /** Most workspaces are small: reading them at once takes less time than asking for it and being called back. */
 function takeSmallSnapshot(workspace: string): Snapshot | undefined {
   const found: Snapshot = new Map();
-  const waiting = [''];
-  let seen = 0;
-  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
-    const entries = listSync(join(workspace, folder));
-    seen += entries.length + 1;
-    if (seen > SMALL) return undefined;
-    for (const { name, isFolder } of relevant(entries, folder)) {
-      if (isFolder) waiting.push(name);
-      else note(found, name, lstatSync(join(workspace, name), { bigint: true, throwIfNoEntry: false }));
+  let room = SMALL;
+  const read = (held: HeldFolderSync, folder: Folder): void => {
+    const entries = readdirSync(held.path, { withFileTypes: true });
+    room -= entries.length + 1;
+    for (const { last, name, isFolder } of relevant(entries, folder)) {
+      if (room < 0) return;
+      if (isFolder) enter(held.entry(last), { name, depth: folder.depth + 1 });
+      else note(found, name, lstatSync(held.entry(last), { bigint: true, throwIfNoEntry: false }));
     }
-  }
-  return found;
+  };
+  const enter = (path: string, folder: Folder): void => {
+    try {
+      const held = holdFolderSync(path);
+      try {
+        read(held, folder);
+      } finally {
+        held.close();
+      }
+    } catch {} // Code may have closed it, even to us, or put something else in its place.
+  };
+  enter(workspace, WHOLE);
+  return room < 0 ? undefined : found;
 }
 
 async function takeLargeSnapshot(workspace: string): Promise<Snapshot> {
   const found: Snapshot = new Map();
-  const waiting = [''];
-  for (let folder = waiting.pop(); folder !== undefined && found.size < MOST; folder = waiting.pop()) {
-    const entries = await readdir(join(workspace, folder), { withFileTypes: true }).catch(() => []);
+  const enter = async (path: string, folder: Folder): Promise<void> => {
+    const held = await holdFolder(path, []).catch(() => undefined);
+    if (!held) return;
+    const listed = await readdir(held.path, { withFileTypes: true }).catch(() => []);
+    const entries = relevant(listed, folder);
+    const files = entries.filter(({ isFolder }) => !isFolder);
     await Promise.all(
-      relevant(entries, folder).map(async ({ name, isFolder }) => {
-        if (isFolder) waiting.push(name);
-        else note(found, name, await lstat(join(workspace, name), { bigint: true }).catch(() => undefined));
+      files.map(async ({ last, name }) => {
+        note(found, name, await lstat(held.entry(last), { bigint: true }).catch(() => undefined));
       }),
     );
-  }
+    for (const { last, name, isFolder } of entries) {
+      if (isFolder && found.size < MOST) await enter(held.entry(last), { name, depth: folder.depth + 1 });
+    }
+    await held.close();
+  };
+  await enter(workspace, WHOLE);
   return found;
 }
 
-function relevant(entries: Dirent[], folder: string): { name: string; isFolder: boolean }[] {
+interface Folder {
+  /** Relative to the workspace. */
+  name: string;
+  depth: number;
+}
+
+const WHOLE: Folder = { name: '', depth: 0 };
+
+function relevant(entries: Dirent[], { name, depth }: Folder): { last: string; name: string; isFolder: boolean }[] {
   return entries
-    .filter((entry) => entry.isFile() || entry.isDirectory())
-    .filter(({ name }) => !NOT_OUTPUT.has(name) && !OWN.test(name))
-    .map((entry) => ({ name: folder ? `${folder}/${entry.name}` : entry.name, isFolder: entry.isDirectory() }));
+    .filter((entry) => entry.isFile() || (entry.isDirectory() && depth < DEEPEST))
+    .filter((entry) => !NOT_OUTPUT.has(entry.name) && !OWN.test(entry.name))
+    .map((entry) => ({
+      last: entry.name,
+      name: name ? `${name}/${entry.name}` : entry.name,
+      isFolder: entry.isDirectory(),
+    }));
 }
 
 function note(found: Snapshot, name: string, stats: BigIntStats | undefined): void {
@@ -69,12 +100,4 @@ function note(found: Snapshot, name: string, stats: BigIntStats | undefined): vo
 export function compare(before: Snapshot, after: Snapshot): Changes {
   const written = [...after].filter(([name, mark]) => before.get(name) !== mark).map(([name]) => name);
   return { written: written.sort(), gone: [...before.keys()].filter((name) => !after.has(name)) };
-}
-
-function listSync(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch {
-    return []; // Code may have closed it, even to us.
-  }
 }

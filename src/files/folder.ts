@@ -1,46 +1,80 @@
 /** Folders that code may change at any moment: held open, and entered one step at a time, so that no symlink leads out of them. */
 
-import { constants } from 'node:fs';
+import { closeSync, constants, openSync, unlinkSync } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CuvetteError } from '../errors.ts';
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-export interface HeldFolder {
+interface Held {
+  /** Where the folder can be listed for as long as it is held. */
+  readonly path: string;
   /** The path of an entry, good for as long as the folder is held. The entry itself may be anything. */
   entry(name: string): string;
+}
+
+export interface HeldFolder extends Held {
   close(): Promise<void>;
 }
 
-/** Holds a folder below `root`. On the way, everything must be a folder; what is missing is made if `make` says so. */
-export async function holdFolder(root: string, below: string[], make = false): Promise<HeldFolder> {
+export interface HeldFolderSync extends Held {
+  readonly fd: number;
+  close(): void;
+}
+
+/** Holds a folder below `root`. On the way, everything must be a folder; what is missing is made, for that owner, if `make` is given. */
+export async function holdFolder(
+  root: string,
+  below: string[],
+  make?: { owner?: number | undefined },
+): Promise<HeldFolder> {
   let path = root;
   let held = await open(root, FOLDER);
   try {
     for (const [depth, name] of below.entries()) {
-      const next = entryOf(held, path, name);
-      if (make) await mkdir(next, { mode: 0o755 }).catch(unless('EEXIST'));
+      const next = join(pathOf(held, path), name);
+      const isMade =
+        make !== undefined && (await mkdir(next, { mode: 0o755 }).then(() => true, unless('EEXIST'))) === true;
       const entered = await open(next, FOLDER).catch(refuse(below.slice(0, depth + 1).join('/'), next));
       await held.close();
       held = entered;
       path = join(path, name);
+      if (isMade && make?.owner !== undefined) await held.chown(make.owner, make.owner);
     }
   } catch (error) {
     await held.close();
     throw error;
   }
-  return { entry: (name) => entryOf(held, path, name), close: () => held.close() };
+  const reached = pathOf(held, path);
+  return { path: reached, entry: (name) => join(reached, name), close: () => held.close() };
+}
+
+/** Holds the folder at a path, or at the entry of another that is held. It is no symlink; what is above it is trusted. */
+export function holdFolderSync(path: string): HeldFolderSync {
+  const fd = openSync(path, FOLDER);
+  const reached = pathOf({ fd }, path);
+  return { fd, path: reached, entry: (name) => join(reached, name), close: () => closeSync(fd) };
+}
+
+/**
+ * Removes an entry that is no folder, if it can be removed. Node's `rm` would, where a folder has come to stand since it
+ * looked, remove all that is in it, by its path.
+ */
+export function tryUnlinkSync(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {}
 }
 
 /** Where an open file or folder can be opened again, whatever has become of its name. Linux only. */
-export function pathOfHandle(handle: FileHandle): string {
+export function pathOfHandle(handle: Pick<FileHandle, 'fd'>): string {
   return `/proc/self/fd/${handle.fd}`;
 }
 
 /** Elsewhere than on Linux, an entry is reached by its path, and each step is only checked when it is taken. */
-function entryOf(held: FileHandle, path: string, name: string): string {
-  return join(process.platform === 'linux' ? pathOfHandle(held) : path, name);
+function pathOf(held: Pick<FileHandle, 'fd'>, path: string): string {
+  return process.platform === 'linux' ? pathOfHandle(held) : path;
 }
 
 function refuse(name: string, path: string) {

@@ -14,7 +14,7 @@ const DIRECTION_OVERRIDE = /[\u202a-\u202e\u2066-\u2069]/;
 /** The name in its one form: NFC, no `./`, no `//`, no `/mnt/data/` before it. Throws if there is none. */
 export function safeName(raw: string): string {
   const refuse = (problem: string): never => {
-    throw new CuvetteError('invalid_input', `The file name ${shown(raw)} ${problem}.`);
+    throw new CuvetteError('invalid_input', `The file name ${shownName(raw)} ${problem}.`);
   };
 
   if (!raw.isWellFormed()) refuse('is not valid Unicode');
@@ -49,7 +49,7 @@ function isBlank(text: string): boolean {
 }
 
 /** The name as it may stand in a message: escaped, and not too long. */
-function shown(raw: string): string {
+export function shownName(raw: string): string {
   const text = raw.length > 80 ? `${raw.slice(0, 80)}…` : raw;
   return JSON.stringify(text.toWellFormed()).replace(
     /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,

@@ -1,10 +1,10 @@
-/** Puts a stored file into a workspace, whatever code has left there: nothing is written through a symlink, a hard link or a FIFO. */
+/** Puts files into a workspace, whatever code has left there: nothing is written through a symlink, a hard link or a FIFO. */
 
-import { constants } from 'node:fs';
-import { copyFile, open, rename, unlink } from 'node:fs/promises';
+import { closeSync, constants, fchownSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { copyFile, type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../errors.ts';
-import { type HeldFolder, holdFolder, pathOfHandle } from './folder.ts';
+import { type HeldFolder, type HeldFolderSync, holdFolder, pathOfHandle, tryUnlinkSync } from './folder.ts';
 import { safeName } from './names.ts';
 
 /** How a file is called in the workspace until it is whole. */
@@ -12,12 +12,49 @@ const PLACING = '.cuvette-placing-';
 
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-export async function placeFile(bytes: string, workspace: string, name: string, mode: number): Promise<void> {
+export interface Placing {
+  mode: number;
+  /** Whom the file is to belong to, if not to this process's user. */
+  owner?: number | undefined;
+}
+
+/** Copies a file of the server's own. */
+export async function placeFile(from: string, workspace: string, name: string, how: Placing): Promise<void> {
+  await place(workspace, name, how, async (handle, temporary) => {
+    // By its handle, since something else may stand at that name by now.
+    const target = process.platform === 'linux' ? pathOfHandle(handle) : temporary;
+    await copyFile(from, target, constants.COPYFILE_FICLONE);
+  });
+}
+
+export async function placeText(text: string, workspace: string, name: string, how: Placing): Promise<void> {
+  await place(workspace, name, how, (handle) => handle.writeFile(text));
+}
+
+/** A small file for the folder's owner alone, at once. */
+export function placeTextSync(text: string, folder: HeldFolderSync, name: string, owner?: number): void {
+  const temporary = folder.entry(PLACING + nanoid());
+  const fd = openSync(temporary, NEW_FILE, 0o600);
+  try {
+    writeFileSync(fd, text);
+    if (owner !== undefined) fchownSync(fd, owner, owner);
+    renameSync(temporary, folder.entry(name));
+  } catch (error) {
+    tryUnlinkSync(temporary);
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+type Fill = (handle: FileHandle, path: string) => Promise<void>;
+
+async function place(workspace: string, name: string, how: Placing, fill: Fill): Promise<void> {
   const folders = safeName(name).split('/');
   const last = folders.pop() ?? '';
-  const folder = await holdFolder(workspace, folders, true);
+  const folder = await holdFolder(workspace, folders, { owner: how.owner });
   try {
-    await replace(folder, last, bytes, mode);
+    await replace(folder, last, how, fill);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code !== 'EISDIR' && code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
@@ -29,14 +66,13 @@ export async function placeFile(bytes: string, workspace: string, name: string, 
   }
 }
 
-async function replace(folder: HeldFolder, name: string, bytes: string, mode: number): Promise<void> {
+async function replace(folder: HeldFolder, name: string, { mode, owner }: Placing, fill: Fill): Promise<void> {
   const temporary = folder.entry(PLACING + nanoid());
   const handle = await open(temporary, NEW_FILE, 0o600);
   try {
-    // By its handle, since something else may stand at that name by now.
-    const target = process.platform === 'linux' ? pathOfHandle(handle) : temporary;
-    await copyFile(bytes, target, constants.COPYFILE_FICLONE);
+    await fill(handle, temporary);
     await handle.chmod(mode);
+    if (owner !== undefined) await handle.chown(owner, owner);
     await rename(temporary, folder.entry(name));
   } catch (error) {
     await unlink(temporary).catch(() => {});

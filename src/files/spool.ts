@@ -55,10 +55,10 @@ export async function* stoppedBy<T>(signal: AbortSignal, source: AsyncIterable<T
 
 /** Moves a file into a folder, which is made if it is missing. */
 export async function moveInto(folder: string, from: string, name: string): Promise<void> {
-  // Another server may remove the folder as empty between the two steps.
+  // Others may remove the folder as empty between the two steps, and while Node sees whether it is there.
   for (let attempt = 1; ; attempt++) {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
     try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
       await rename(from, join(folder, name));
       break;
     } catch (error) {

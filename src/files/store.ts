@@ -53,7 +53,7 @@ export interface FileStore {
   /** Where the bytes are, for reading only. */
   pathOf(file: StoredFile): string;
   /** Copies the bytes into a workspace, in place of what has that name there. Read-only files get the mode 0444. */
-  place(file: StoredFile, workspace: string, name: string): Promise<void>;
+  place(file: StoredFile, workspace: string, name: string, owner?: number): Promise<void>;
   remove(session: string, id: string): boolean;
   removeSession(session: string): void;
   /** Whose files a session holds, if it holds any. */
@@ -179,10 +179,12 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
     get: find,
     list: (session) => filesIn(list.all(session)),
     pathOf,
-    place: (file, workspace, name) =>
-      placeFile(pathOf(file), workspace, name, file.readOnly ? READ_ONLY : WRITABLE).catch((error: unknown) => {
-        throw asStorageError(error);
-      }),
+    place: (file, workspace, name, owner) =>
+      placeFile(pathOf(file), workspace, name, { mode: file.readOnly ? READ_ONLY : WRITABLE, owner }).catch(
+        (error: unknown) => {
+          throw asStorageError(error);
+        },
+      ),
     remove: (session, id) => discard(remove.all(session, id)).length > 0,
     removeSession: (session) => void discard(removeAll.all(session)),
     ownerOf: (session) => (owner.get(session) as { owner: string } | undefined)?.owner,

@@ -27,7 +27,9 @@ export type InterpreterEvent =
   | { kind: 'built'; id: string; seq: number }
   | { kind: 'done'; id: string; seq: number; ending: Ending };
 
-export type StopReason = 'timeout' | 'cancelled' | 'output-limit';
+export type StopReason = 'timeout' | 'cancelled' | 'output-limit' | 'disk-quota' | 'too-many-processes';
+/** A limit of its session that an execution ran into. */
+export type Hit = 'oom' | 'too-many-processes' | 'disk-quota';
 export type Rung = 'interrupted' | 'children-killed' | 'killed';
 
 /** How an execution ended, as the interpreter saw it. */
@@ -44,6 +46,7 @@ export interface Ending {
   /** The interpreter was ended because user code broke its control channel. */
   brokeChannel?: boolean;
   stopped?: { why: StopReason; rung: Rung };
+  hit?: Hit[];
   wall: number;
   cpu: number;
   peak: number;
@@ -88,6 +91,8 @@ export interface Program {
   /** Mounts `cwd` at /mnt/data, and `folder` at /mnt/program. */
   place: boolean;
   folder: string;
+  /** For a confined keeper that has no session yet: the session's own folders. */
+  mounts?: [string, string][];
   env: Record<string, string>;
   stdin: string | null;
   limits: { memory?: number; cpu?: number };

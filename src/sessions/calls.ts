@@ -4,11 +4,11 @@
  */
 
 import { lstatSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../errors.ts';
 import { type Changes, compare, type Snapshot, takeSnapshot } from '../files/changes.ts';
-import { safeName } from '../files/names.ts';
+import { safeName, shownName } from '../files/names.ts';
 import type { FileStore, StoredFile } from '../files/store.ts';
 import { type CollectedOutput, collectOutput } from './collected-output.ts';
 import type { Execution } from './execution.ts';
@@ -175,14 +175,20 @@ export function createCalls(options: {
     for (const [name, file] of inputs) {
       const copy = state.copies.get(name);
       const mark = present.get(name);
-      if (mark !== undefined && (own.has(name) ? !isFresher(file, copy) : copy?.id === file.id && copy.mark === mark))
+      if (
+        mark !== undefined &&
+        (own.has(name)
+          ? !isFresher(file, copy, join(shared.workspace, name))
+          : copy?.id === file.id && copy.mark === mark)
+      )
         continue;
       try {
-        await files.place(file, shared.workspace, name);
+        await files.place(file, shared.workspace, name, shared.codeOwner);
         isChanged = true;
         state.copies.delete(name);
       } catch (error) {
-        problems.push(`The file ${name} could not be put into the workspace: ${messageOf(error)}`);
+        state.seen.delete(file.id); // To be tried again with the next call.
+        problems.push(`The file ${shownName(name)} could not be put into the workspace: ${messageOf(error)}`);
       }
     }
     state.snapshot = isChanged ? await takeSnapshot(shared.workspace) : present;
@@ -194,8 +200,9 @@ export function createCalls(options: {
     return { files: inputs, problems };
   }
 
-  const isFresher = (file: StoredFile, copy: { id: string } | undefined) =>
-    file.origin === 'upload' && copy !== undefined && copy.id !== file.id;
+  /** Newer than what stands in the workspace: another upload than the one it was copied from, or, if that is not known, by its time. */
+  const isFresher = (file: StoredFile, copy: { id: string } | undefined, path: string) =>
+    file.origin === 'upload' && (copy ? copy.id !== file.id : file.createdAt > lstatSync(path).mtimeMs);
 
   async function conclude(
     execution: Execution,
@@ -210,7 +217,7 @@ export function createCalls(options: {
   ): Promise<CallResult> {
     const { shared, owner, inputs, before, state } = call;
     const { record } = execution;
-    await savePictures(output, record.number, shared.workspace);
+    await savePictures(output, record.number, shared);
     const after = await takeSnapshot(shared.workspace);
     const changes = compare(before, after);
     const kept = await keepOutputs(changes, shared, owner, inputs);
@@ -249,7 +256,7 @@ export function createCalls(options: {
       try {
         kept.push({ file: await keep(name, shared, owner), name });
       } catch (error) {
-        inputs.problems.push(`The file ${name} could not be kept: ${messageOf(error)}`);
+        inputs.problems.push(`The file ${shownName(name)} could not be kept: ${messageOf(error)}`);
       }
     }
     return kept;
@@ -273,13 +280,25 @@ function localised(code: string, { seen }: SharedSession): string {
 }
 
 /** Figures that were shown and not saved become files: there is no other way to a reader who only gets files. */
-async function savePictures({ pictures }: CollectedOutput, execution: number, workspace: string): Promise<void> {
+async function savePictures(
+  { pictures }: CollectedOutput,
+  execution: number,
+  { workspace, codeOwner }: SharedSession,
+): Promise<void> {
   await Promise.all(
-    pictures.map(({ mimeType, base64 }, index) => {
+    pictures.map(async ({ mimeType, base64 }, index) => {
       const extension = mimeType === 'image/jpeg' ? 'jpg' : mimeType === 'image/svg+xml' ? 'svg' : 'png';
       const data = mimeType === 'image/svg+xml' ? base64 : Buffer.from(base64, 'base64');
-      const name = `figure-${execution}-${index + 1}.${extension}`;
-      return writeFile(join(workspace, name), data, { flag: 'wx' }).catch(() => {});
+      const path = join(workspace, `figure-${execution}-${index + 1}.${extension}`);
+      try {
+        const file = await open(path, 'wx');
+        try {
+          await file.writeFile(data);
+          if (codeOwner !== undefined) await file.chown(codeOwner, codeOwner);
+        } finally {
+          await file.close();
+        }
+      } catch {} // A file of that name is there already.
     }),
   );
 }

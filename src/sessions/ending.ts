@@ -1,7 +1,8 @@
 /** From how an interpreter saw an execution end to what its caller is told: outcome, reason, exit code. Pure. */
 
 import { constants } from 'node:os';
-import type { Ending } from '../interpreters/interpreter.ts';
+import type { Ending, Hit } from '../interpreters/interpreter.ts';
+import type { Policy } from '../sandbox/policy.ts';
 import type { Outcome, Reason } from './record.ts';
 
 export interface Verdict {
@@ -17,7 +18,59 @@ const RUNGS = {
   killed: 'it did not react to interrupts, so its interpreter was ended',
 };
 
-export function judge(ending: Ending, limits: { timeout: number | null; maxOutput: number }): Verdict {
+export interface Limits {
+  timeout: number | null;
+  maxOutput: number;
+  /** Those of a confined session. */
+  session?: Policy['limits'] | undefined;
+}
+
+export function judge(ending: Ending, limits: Limits): Verdict {
+  const verdict = judgeEnding(ending, limits);
+  const { reason } = verdict;
+  const hit = limitOf(ending, limits.session);
+  if (!limits.session || !hit || !reason || verdict.outcome === 'cancelled') return verdict;
+  const sentence = sayLimit(hit, limits.session);
+  if (verdict.outcome === 'timeout' || reason.code === 'output-limit')
+    return { ...verdict, reason: { ...reason, message: `${reason.message} ${sentence}` } };
+  const fate = ending.steps !== undefined ? '' : verdict.variablesSurvived ? 'Variables survived.' : LOST;
+  return { ...verdict, reason: { code: hit, message: joined(sentence, fate, WHAT_TO_DO[hit]) } };
+}
+
+/** The limit of its session that stands behind an execution's end, the one that ended it first. */
+export function limitOf(ending: Ending, session: Policy['limits'] | undefined): Hit | undefined {
+  if (!session) return undefined;
+  const why = ending.stopped?.why;
+  if (why === 'disk-quota' || why === 'too-many-processes') return why;
+  // It asked for more than there is, in one piece, and was refused.
+  if (ending.errorName === 'MemoryError' && session.memory > 0) return 'oom';
+  const [first] = ending.hit ?? [];
+  return first;
+}
+
+export function sayLimit(hit: Hit, { memory, processes, disk, fileCount }: Policy['limits']): string {
+  if (hit === 'oom') return `It ran into the limit of its session's memory, ${bytes(memory)}.`;
+  if (hit === 'too-many-processes')
+    return `It ran into the limit of its session's processes and threads, ${processes.toLocaleString('en')}.`;
+  const room = [disk > 0 && bytes(disk), fileCount > 0 && `${fileCount.toLocaleString('en')} files`].filter(Boolean);
+  return `It ran into the limit of its session's disk, ${room.join(' or ')}.`;
+}
+
+const WHAT_TO_DO: Record<Hit, string> = {
+  oom: 'Work in smaller pieces.',
+  'too-many-processes': 'Start fewer at once, and wait for them.',
+  'disk-quota': 'What was written so far is still there: remove files, then go on.',
+};
+
+function bytes(count: number): string {
+  const [size, unit] = count >= GIB ? [count / GIB, 'GiB'] : [count / MIB, 'MiB'];
+  return `${Number(size.toFixed(1))} ${unit}`;
+}
+
+const MIB = 1 << 20;
+const GIB = 1 << 30;
+
+function judgeEnding(ending: Ending, limits: Limits): Verdict {
   if (ending.steps !== undefined) return judgeProgram(ending, limits);
   const variablesSurvived = ending.status !== 'death';
   const fate = variablesSurvived ? 'Variables survived.' : LOST;
@@ -38,12 +91,12 @@ export function judge(ending: Ending, limits: { timeout: number | null; maxOutpu
 }
 
 /** A program of another language: it has no variables to lose. */
-function judgeProgram(ending: Ending, limits: { timeout: number | null; maxOutput: number }): Verdict {
+function judgeProgram(ending: Ending, limits: Limits): Verdict {
   const exitCode = ending.exitCode ?? 0;
   if (ending.stopped) return judgeStopped(ending.stopped, '', true, limits);
   if (ending.signal) {
     const [code, how] = ending.isOutOfMemory
-      ? (['out-of-memory', 'was killed: the machine ran out of memory'] as const)
+      ? (['oom', 'was killed: the machine ran out of memory'] as const)
       : (['signal', howKilled(ending.signal)] as const);
     return {
       outcome: 'died',
@@ -80,11 +133,11 @@ function judgeStopped(
   stopped: NonNullable<Ending['stopped']>,
   fate: string,
   variablesSurvived: boolean,
-  limits: { timeout: number | null; maxOutput: number },
+  limits: Limits,
 ): Verdict {
   const how = RUNGS[stopped.rung];
   if (stopped.why === 'timeout') {
-    const message = sentence(
+    const message = joined(
       `Timed out after ${limits.timeout} s: ${how}.`,
       fate,
       'Allow more time with timeout, or run it in the background.',
@@ -92,16 +145,20 @@ function judgeStopped(
     return { outcome: 'timeout', reason: { code: 'timeout', message }, exitCode: 124, variablesSurvived };
   }
   if (stopped.why === 'output-limit') {
-    const message = sentence(
+    const message = joined(
       `It printed more than ${limits.maxOutput.toLocaleString('en')} characters: ${how}.`,
       fate,
       'Print less, or write to a file.',
     );
     return { outcome: 'error', reason: { code: 'output-limit', message }, exitCode: 1, variablesSurvived };
   }
+  if (stopped.why !== 'cancelled') {
+    const message = joined(`It ran into a limit of its session: ${how}.`, fate);
+    return { outcome: 'error', reason: { code: stopped.why, message }, exitCode: 1, variablesSurvived };
+  }
   return {
     outcome: 'cancelled',
-    reason: { code: 'cancelled', message: sentence(`Cancelled: ${how}.`, fate) },
+    reason: { code: 'cancelled', message: joined(`Cancelled: ${how}.`, fate) },
     exitCode: 130,
     variablesSurvived,
   };
@@ -120,7 +177,7 @@ function judgeDeath(death: NonNullable<Ending['death']>, brokeChannel: boolean):
   if (death.signal === 'SIGKILL' && death.oom) {
     return {
       reason: {
-        code: 'out-of-memory',
+        code: 'oom',
         message: `The machine ran out of memory, and the interpreter was killed. ${LOST}`,
       },
       exitCode,
@@ -133,6 +190,6 @@ function howKilled(signal: string): string {
   return signal === 'SIGSEGV' ? 'crashed (segmentation fault, SIGSEGV)' : `was killed by ${signal}`;
 }
 
-function sentence(...parts: string[]): string {
+function joined(...parts: string[]): string {
   return parts.filter(Boolean).join(' ');
 }

@@ -21,8 +21,8 @@ export interface Foundation {
   store(): Store;
   /** The zygote that keepers of programs come from. */
   programZygote(): Promise<ZygoteSpec>;
-  /** Makes the builtin interpreter ready ahead of the first call. */
-  warmUp(): Promise<void>;
+  /** Makes the builtin interpreter ready ahead of the first call, with these zygotes if not with its own. */
+  warmUp(zygotes?: Zygotes): Promise<void>;
   close(): void;
 }
 
@@ -57,10 +57,10 @@ export function createFoundation(options: { config: Config; paths: Paths; env?: 
     async programZygote() {
       return { python: zygoteSpec(await environment.state()).python, preload: PROGRAMS };
     },
-    async warmUp() {
-      await zygotes.prepare(zygoteSpec(await environment.state()));
+    async warmUp(warmed = zygotes) {
+      await warmed.prepare(zygoteSpec(await environment.state()));
       environment.onProgress((next) => {
-        if (next.phase === 'ready') zygotes.prepare(zygoteSpec(next)).catch(() => {});
+        if (next.phase === 'ready') warmed.prepare(zygoteSpec(next)).catch(() => {});
       });
     },
     close() {

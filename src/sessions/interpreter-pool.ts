@@ -1,8 +1,8 @@
 /** The interpreters of one session: finds those that an earlier server left, starts the others, and says what there is. */
 
 import { createHash } from 'node:crypto';
-import { existsSync, rmSync } from 'node:fs';
-import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { delimiter, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { CuvetteError } from '../errors.ts';
 import type { LiveInterpreter, Program } from '../interpreters/interpreter.ts';
 import type { Language } from '../interpreters/process/language.ts';
@@ -10,10 +10,13 @@ import { LANGUAGES } from '../interpreters/process/languages.ts';
 import { createProgramInterpreter } from '../interpreters/process/program-interpreter.ts';
 import type { Runners } from '../interpreters/process/runners.ts';
 import { discoverPythons } from '../interpreters/python/discover.ts';
-import { connectDriver } from '../interpreters/python/driver.ts';
+import { connectDriver, endKeepers } from '../interpreters/python/driver.ts';
 import { type Environment, zygoteSpec } from '../interpreters/python/environment.ts';
 import { probePython } from '../interpreters/python/probe.ts';
 import { PROGRAMS, type Zygotes } from '../interpreters/python/zygotes.ts';
+import { isAbove } from '../sandbox/layout.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import { sessionMounts } from '../sandbox/session-folders.ts';
 import type { SavedInterpreter, Store } from './store.ts';
 
 export const BUILTIN = 'builtin';
@@ -26,7 +29,8 @@ export interface PoolOptions {
   store: Store;
   environment: Environment;
   zygotes: Zygotes;
-  /** Where code runs; the project's folder, or a workspace that code sees at /mnt/data. */
+  /** Where code sees the project's folder, or the workspace; and whether that is to be mounted there. */
+  seen: string;
   place: boolean;
   /** The environment variables that code finds. */
   variables: Record<string, string>;
@@ -35,6 +39,8 @@ export interface PoolOptions {
   programs: ProgramSettings;
   /** For a session of a single call: keepers of programs to borrow, in place of its own. */
   runners?: Runners | undefined;
+  /** How its interpreters are confined, if they are. */
+  sandbox?: Sandbox | undefined;
 }
 
 export interface ProgramSettings {
@@ -95,13 +101,17 @@ export function createInterpreterPool(
   const slots = new Map<string, Promise<Slot | undefined>>();
   const stopped = new Set<string>();
 
-  const socketOf = (name: string) => {
-    const mark = createHash('sha256').update(name).digest('hex').slice(0, 6);
-    return join(runtime, 'k', `${session}.${mark}`, 'sock');
-  };
+  const sockets = join(options.sandbox?.runtime ?? runtime, 'k');
+  // By its policy, too: an interpreter that an earlier server has confined in another way is not gone on with.
+  const policyMark = options.sandbox ? markOf(JSON.stringify(options.sandbox.policy)) : '000';
+  const socketOf = (name: string) => join(sockets, `${session}.${markOf(name)}${policyMark}`, 'sock');
 
   const added = () => store.interpreters(project, session);
-  const discovered = () => discoverPythons(project).filter(({ name }) => !added().some((known) => known.name === name));
+  // What is in the workspace of a confined session is not to be looked at from here: code may have put links there.
+  const discovered = () =>
+    (options.sandbox ? [] : discoverPythons(project)).filter(
+      ({ name }) => !added().some((known) => known.name === name),
+    );
 
   function hold(name: string, starting: Promise<LiveInterpreter | undefined>): Promise<Slot | undefined> {
     const slot = starting.then((live) => {
@@ -132,9 +142,17 @@ export function createInterpreterPool(
 
   async function speak(language: Language, keeper: LiveInterpreter): Promise<LiveInterpreter> {
     const { python } = zygoteSpec(await environment.state());
-    const { folder, place, programs } = options;
+    const { folder, place, programs, sandbox } = options;
     const env = { ...withPython(options.variables, python), CUVETTE_SESSION: session };
-    return createProgramInterpreter(language, keeper, { ...programs, workspace: project, folder, place, env });
+    return createProgramInterpreter(language, keeper, {
+      ...programs,
+      workspace: project,
+      seen: options.seen,
+      folder,
+      place,
+      env,
+      sandbox,
+    });
   }
 
   async function open(name: string): Promise<OpenedInterpreter> {
@@ -158,14 +176,25 @@ export function createInterpreterPool(
   async function start(name: string, spec: Spec | undefined): Promise<LiveInterpreter | undefined> {
     const socket = socketOf(name);
     rmSync(socket, { force: true });
-    const { linger, place } = options;
-    const { python } = spec ? spec.zygote : zygoteSpec(await environment.state());
-    const common = { socket, linger, place };
-    if (spec) {
-      const env = { ...spec.env, CUVETTE_SESSION: session };
-      await zygotes.spawn(spec.zygote, { ...common, cwd: spec.cwd, env, startup: spec.startup });
+    mkdirSync(sockets, { recursive: true, mode: 0o700 });
+    await endOutdated(name);
+    const { linger, place, sandbox } = options;
+    const { folder, seen } = options;
+    const confined = sandbox && {
+      socket: sandbox.inside(socket),
+      mounts: sessionMounts(sandbox, { folder, workspace: project, seen }, spec === undefined),
+      place: false,
+    };
+    const common = { socket, linger, place, ...confined };
+    if (!spec) {
+      await zygotes.spawn(await ownPrograms(), { ...common, cwd: project, env: {}, startup: null });
     } else {
-      await zygotes.spawn({ python, preload: PROGRAMS }, { ...common, cwd: project, env: {}, startup: null });
+      const env = { ...spec.env, CUVETTE_SESSION: session };
+      const request = { ...common, cwd: spec.cwd, env, startup: spec.startup };
+      // One that is not ours is never run but inside, where a session may have written it.
+      if (sandbox && name !== BUILTIN)
+        await zygotes.spawn(await ownPrograms(), { ...request, interpreter: spec.zygote.python });
+      else await zygotes.spawn(spec.zygote, request);
     }
     return connect(name);
   }
@@ -177,10 +206,25 @@ export function createInterpreterPool(
     startup: string | null;
   }
 
+  /** Those that this session has under another policy. */
+  async function endOutdated(name: string): Promise<void> {
+    const start = `${session}.${markOf(name)}`;
+    await endKeepers(sockets, (one) => one.startsWith(start) && !one.endsWith(policyMark));
+  }
+
+  /** A path of this machine, as confined code sees it. */
+  function insidePath(path: string): string {
+    return options.sandbox && isAbove(project, path) ? join(options.seen, relative(project, path)) : path;
+  }
+
+  async function ownPrograms(): Promise<{ python: string; preload: string[] }> {
+    return { python: zygoteSpec(await environment.state()).python, preload: PROGRAMS };
+  }
+
   async function specOf(name: string): Promise<Spec> {
     if (name === BUILTIN) {
       const zygote = zygoteSpec(await environment.state());
-      return { zygote, cwd: project, env: withPython(options.variables, zygote.python), startup: null };
+      return { zygote, cwd: insidePath(project), env: withPython(options.variables, zygote.python), startup: null };
     }
     const known = added().find((candidate) => candidate.name === name);
     const python = known?.python ?? discovered().find((candidate) => candidate.name === name)?.python;
@@ -191,10 +235,10 @@ export function createInterpreterPool(
         ...added().map((one) => one.name),
         ...discovered().map((one) => one.name),
       ]);
-    await probePython(python);
+    if (!options.sandbox) await probePython(python);
     return {
-      zygote: { python, preload: [] },
-      cwd: known?.cwd ?? project,
+      zygote: { python: insidePath(python), preload: [] },
+      cwd: insidePath(known?.cwd ?? project),
       env: { ...withPython(options.variables, python), ...known?.env },
       startup: known?.startup ?? null,
     };
@@ -221,7 +265,7 @@ export function createInterpreterPool(
       name: one.name,
       source: one.saved ? 'saved' : 'transient',
       python: one.python,
-      cwd: one.cwd ?? project,
+      cwd: one.cwd ?? options.seen,
       hasStartupScript: one.startup !== null,
       description: one.description,
     });
@@ -238,7 +282,7 @@ export function createInterpreterPool(
         state: slot ? 'running' : 'stopped',
         python: info.path,
         version: info.version,
-        cwd: project,
+        cwd: options.seen,
         pid: slot?.live.state.pid ?? null,
         startedAt: slot?.startedAt ?? null,
         hasStartupScript: false,
@@ -261,14 +305,21 @@ export function createInterpreterPool(
           name: BUILTIN,
           source: 'builtin',
           python: python ?? null,
-          cwd: project,
+          cwd: options.seen,
           hasStartupScript: false,
           description: null,
         }),
         ...(await Promise.all(LANGUAGES.map(listedLanguage))).flat(),
         ...added().map(listed),
         ...discovered().map(({ name, python, description }) =>
-          describe({ name, source: 'discovered', python, cwd: project, hasStartupScript: false, description }),
+          describe({
+            name,
+            source: 'discovered',
+            python: insidePath(python),
+            cwd: options.seen,
+            hasStartupScript: false,
+            description,
+          }),
         ),
       ]);
     },
@@ -278,18 +329,19 @@ export function createInterpreterPool(
           'interpreter_exists',
           `${given.name} is the name of an interpreter that is always there; choose another.`,
         );
+      const base = options.sandbox ? options.seen : project;
       const interpreter = {
         ...given,
-        python: absolute(project, given.python),
-        cwd: given.cwd && absolute(project, given.cwd),
+        python: absolute(base, given.python),
+        cwd: given.cwd && absolute(base, given.cwd),
       };
-      if (interpreter.cwd && !existsSync(interpreter.cwd)) {
+      if (!options.sandbox && interpreter.cwd && !existsSync(interpreter.cwd)) {
         throw new CuvetteError(
           'invalid_input',
           `The folder ${interpreter.cwd} does not exist; make it, or leave cwd out for the project's.`,
         );
       }
-      await probePython(interpreter.python);
+      if (!options.sandbox) await probePython(interpreter.python);
       const before = added().find((known) => known.name === interpreter.name);
       const isRunning = (await attach(interpreter.name)) !== undefined;
       if (
@@ -330,12 +382,18 @@ export function createInterpreterPool(
     async stopAll() {
       for (const name of slots.keys()) stopped.add(name);
       await Promise.all((await this.running()).map((live) => live.stop()));
+      await endKeepers(sockets, (name) => name.startsWith(`${session}.`)); // Those that an earlier server left, and nobody has asked for since.
     },
     async running() {
       const found = await Promise.all([...slots.values()].map((slot) => slot.catch(() => undefined)));
       return found.flatMap((slot) => (slot ? [slot.live] : []));
     },
   };
+}
+
+/** Three characters that stand for a text in the name of a socket, of which the system allows few. */
+function markOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 3);
 }
 
 /** Environment variables with that Python's commands first on PATH. */

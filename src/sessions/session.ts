@@ -6,7 +6,7 @@ import { CuvetteError } from '../errors.ts';
 import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreters/interpreter.ts';
 import { adviseExternal, installForBuiltin } from '../interpreters/python/installs.ts';
 import type { ProcessId } from '../process-tree.ts';
-import { judge, judgeInterpreterStopped, judgeLost, judgeNotStarted } from './ending.ts';
+import { judge, judgeInterpreterStopped, judgeLost, judgeNotStarted, limitOf, sayLimit } from './ending.ts';
 import { createExecution, type Execution } from './execution.ts';
 import { BUILTIN, createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
 import type { ExecutionRecord } from './record.ts';
@@ -199,7 +199,11 @@ export function createSession(options: SessionOptions): Session {
     if (event.kind === 'output') return execution.take(event, interpreter);
     if (event.kind === 'missing-package') return installFor(name, interpreter, execution, event.module);
     if (event.kind === 'built') return interpreter.proceed();
-    const verdict = judge(event.ending, { timeout: execution.record.timeout, maxOutput: limits.maxOutput });
+    const { ending } = event;
+    const session = options.sandbox?.policy.limits;
+    const verdict = judge(ending, { timeout: execution.record.timeout, maxOutput: limits.maxOutput, session });
+    const hit = limitOf(ending, session);
+    if (verdict.outcome === 'ok' && hit && session) execution.note(sayLimit(hit, session));
     await execution.finish(verdict, event.ending, () => interpreter.acknowledge(event.seq), event.seq);
   }
 
@@ -228,7 +232,8 @@ export function createSession(options: SessionOptions): Session {
     const { answer, installed } = pool.isBuiltin(name)
       ? await installForBuiltin(options.environment, module, {
           enabled: limits.autoInstall,
-          isShared: limits.isShared ?? false,
+          isShared: limits.isShared || options.sandbox !== undefined,
+          hasWayOut: options.sandbox !== undefined && options.sandbox.policy.network !== 'none',
           signal: execution.signal,
         }).catch(failedInstall)
       : adviseExternal(interpreter.state.executable, module);

@@ -5,17 +5,22 @@ import { nanoid } from 'nanoid';
 import type { Config } from '../config.ts';
 import { CuvetteError } from '../errors.ts';
 import type { Environment } from '../interpreters/python/environment.ts';
+import { createZygotes } from '../interpreters/python/zygotes.ts';
 import type { Paths } from '../paths.ts';
 import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
+import { SEEN } from '../sandbox/layout.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import { lineageOf } from './agent.ts';
 import { createFoundation, type Foundation } from './foundation.ts';
 import { createSession, type Session } from './session.ts';
 import type { SessionRow } from './store.ts';
-import { ownVariables } from './variables.ts';
+import { confinedVariables, harmlessVariables, ownVariables, withoutSecrets } from './variables.ts';
 
 export interface Sessions {
   readonly project: string;
   readonly environment: Environment;
+  /** A sentence on what keeps code from harm. */
+  readonly sandbox: string;
   readonly startedAt: number;
   readonly agent: ProcessId | null;
   /** The socket on which the shell client reaches this server. */
@@ -30,6 +35,7 @@ export interface Sessions {
   close(): Promise<void>;
 }
 
+const UNCONFINED = 'none: code runs as you, with your files and your network';
 /** In place of an id: a session that is not there yet. */
 const NEW = 'new';
 
@@ -38,10 +44,15 @@ export function createSessions(options: {
   paths: Paths;
   project: string;
   foundation?: Foundation;
+  /** How code is confined to the project, if it is. */
+  confinement?: { sandbox: Sandbox | undefined; description: string };
 }): Sessions {
   const { config, paths, project } = options;
   const foundation = options.foundation ?? createFoundation({ config, paths });
-  const { environment, zygotes, runtime, store } = foundation;
+  const { environment, runtime, store } = foundation;
+  const sandbox = options.confinement?.sandbox;
+  const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : foundation.zygotes;
+  const variables = sandbox ? { ...harmlessVariables(SEEN.home), ...confinedVariables(sandbox) } : ownVariables();
   const open = new Map<string, Session>();
   const agent = lineageOf(process.pid).at(-1) ?? null;
   const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
@@ -60,7 +71,9 @@ export function createSessions(options: {
       project: row.project,
       folder: join(paths.data, 'sessions', row.id),
       place: false,
-      variables: ownVariables(),
+      seen: row.project,
+      variables,
+      sandbox,
       runtime,
       linger: foundation.linger,
       limits: foundation.limits,
@@ -113,6 +126,7 @@ export function createSessions(options: {
   return {
     project,
     environment,
+    sandbox: options.confinement?.description ?? UNCONFINED,
     startedAt: Date.now(),
     agent,
     socketPath: Promise.resolve(null),
@@ -124,13 +138,14 @@ export function createSessions(options: {
     },
     create,
     all: () => [...open.values()],
-    warmUp: foundation.warmUp,
+    warmUp: () => foundation.warmUp(zygotes),
     async close() {
       for (const session of open.values()) {
         await session.leave(config.linger, agent && { pid: agent.pid, started: agent.started });
         const row = store().session(session.id);
         if (row) store().putSession({ ...row, closed: true });
       }
+      if (sandbox) await zygotes.dismiss(false);
       if (!options.foundation) foundation.close();
     },
   };

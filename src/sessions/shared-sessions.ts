@@ -3,23 +3,29 @@
  * and a place among those that may live at once. Nobody sees another's.
  */
 
-import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../errors.ts';
+import { removeTree } from '../files/remove.ts';
 import { createRunners } from '../interpreters/process/runners.ts';
+import { endKeepers } from '../interpreters/python/driver.ts';
+import { createZygotes } from '../interpreters/python/zygotes.ts';
 import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
+import { SEEN } from '../sandbox/layout.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { Foundation } from './foundation.ts';
 import { createSession, type Session } from './session.ts';
 import type { Sessions } from './sessions.ts';
 import type { SessionRow } from './store.ts';
-import { harmlessVariables } from './variables.ts';
+import { confinedVariables, harmlessVariables, withoutSecrets } from './variables.ts';
 
 export interface SharedSession {
   readonly session: Session;
   readonly owner: string;
   readonly workspace: string;
+  /** Whom files must belong to for the session's code to change them, if not to this process's user. */
+  readonly codeOwner: number | undefined;
   /** The workspace as code sees it. */
   readonly seen: string;
   /** True if there was nothing of it before, or only its files. */
@@ -64,6 +70,10 @@ export interface SharedOptions {
   folder: string;
   /** Whether workspaces can be mounted at /mnt/data. */
   place: boolean;
+  /** How sessions are confined, if they are. */
+  sandbox?: Sandbox | undefined;
+  /** A sentence on that, for people. */
+  sandboxDescription: string;
   /** How many may live at once. */
   most: number;
   /** Seconds: without a call, since it began, and until it is forgotten. */
@@ -92,11 +102,13 @@ const NOTE_EVERY = 30_000;
 const LARGEST_ANSWER = 32 << 20;
 const WORKSPACE = '/mnt/data';
 const ID = /^[A-Za-z0-9_-]{21}$/;
+const ID_LENGTH = 21;
 
 export function createSharedSessions(options: SharedOptions): SharedSessions {
-  const { foundation, place } = options;
-  const { runtime, zygotes, environment, limits, programs } = foundation;
-  const runners = createRunners(runtime, zygotes, foundation.programZygote);
+  const { foundation, place, sandbox } = options;
+  const { runtime, environment, limits, programs } = foundation;
+  const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : foundation.zygotes;
+  const runners = createRunners(runtime, zygotes, foundation.programZygote, sandbox);
   const held = new Map<string, Held>();
   const aliases = new Map<string, string>();
   const removals = new Set<Promise<void>>();
@@ -109,14 +121,16 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(options.folder)) {
     // Left by a server that was killed while it removed it.
-    if (name.startsWith(ASIDE)) rmSync(join(options.folder, name), { recursive: true, force: true });
+    if (name.startsWith(ASIDE)) void removeTree(join(options.folder, name)).catch(() => {});
   }
 
   function hold(row: SessionRow, owner: string, isNew: boolean, isPassing: boolean): Held {
     const folder = folderOf(row.id);
     const workspace = join(folder, 'workspace');
-    mkdirSync(workspace, { recursive: true, mode: 0o700 });
-    mkdirSync(join(folder, 'home'), { recursive: true, mode: 0o700 });
+    const home = sandbox ? SEEN.home : join(folder, 'home');
+    for (const path of sandbox ? [workspace] : [workspace, home]) mkdirSync(path, { recursive: true, mode: 0o700 });
+    sandbox?.give(workspace);
+    const seen = place || sandbox ? WORKSPACE : workspace;
     const store = foundation.store();
     store.putSession({ ...row, usedAt: Date.now(), server: me, closed: false });
     const session = createSession({
@@ -124,7 +138,9 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       project: workspace,
       folder,
       place,
-      variables: harmlessVariables(join(folder, 'home')),
+      seen,
+      variables: { ...harmlessVariables(home), ...(sandbox && confinedVariables(sandbox)) },
+      sandbox,
       runtime,
       linger: foundation.linger,
       limits: { ...limits, isShared: true, maxOutput: Math.min(limits.maxOutput, LARGEST_ANSWER) },
@@ -135,11 +151,11 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       ...(isPassing && { runners }),
     });
     const now = Date.now();
-    const seen = place ? WORKSPACE : workspace;
     const one: Held = {
       session,
       owner,
       workspace,
+      codeOwner: sandbox?.owner,
       seen,
       isNew,
       isPassing,
@@ -221,11 +237,14 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
     }
   }
 
-  /** Ends its interpreters; its files and its history stay. */
-  async function letGo(one: Held): Promise<void> {
+  /** Ends its interpreters; its files and its history stay, unless what comes after removes them. */
+  async function letGo(one: Held, after: () => Promise<void> = async () => {}): Promise<void> {
     const { id } = one.session;
     held.delete(id);
-    const ending = one.session.stop().finally(() => endings.delete(id));
+    const ending = one.session
+      .stop()
+      .then(after)
+      .finally(() => endings.delete(id));
     endings.set(id, ending);
     await ending;
   }
@@ -245,9 +264,20 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
     } catch {
       return; // There was none.
     }
-    const removal = rm(aside, { recursive: true, force: true }).finally(() => removals.delete(removal));
+    const removal = removeTree(aside).finally(() => removals.delete(removal));
     removals.add(removal);
     await removal;
+  }
+
+  /** A socket of a session that an earlier server left, and that nobody has asked for since. */
+  function isForsaken(socket: string): boolean {
+    const row = foundation.store().session(socket.slice(0, ID_LENGTH));
+    return row?.owner !== undefined && !held.has(row.id) && !isElsewhere(row);
+  }
+
+  async function warmUp(): Promise<void> {
+    await foundation.warmUp(zygotes);
+    await runners.prepare();
   }
 
   return {
@@ -270,15 +300,13 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       if (one?.session !== shared.session) return;
       one.calls -= 1;
       if (!one.isPassing || !isFree(one)) return;
-      await letGo(one);
-      await removeFolder(one.session.id);
+      await letGo(one, () => removeFolder(one.session.id));
     },
     async remove(owner, id) {
       const one = find(owner, id);
       if (!one) return false;
       for (const { record } of one.session.pending()) one.session.interrupt(record.number);
-      await letGo(one);
-      await forget(id);
+      await letGo(one, () => forget(id));
       return true;
     },
     of(owner) {
@@ -296,6 +324,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       };
       return {
         project: WORKSPACE,
+        sandbox: options.sandboxDescription,
         environment,
         startedAt,
         agent: null,
@@ -308,7 +337,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
         },
         create: make,
         all: () => [...held.values()].filter((one) => one.owner === owner).map(({ session }) => session),
-        warmUp: foundation.warmUp,
+        warmUp,
         close: async () => {},
       };
     },
@@ -325,11 +354,9 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
         if (!held.has(row.id) && !isElsewhere(row)) await forget(row.id);
       }
     },
-    async warmUp() {
-      await foundation.warmUp();
-      await runners.prepare();
-    },
+    warmUp,
     async close(isLeaving) {
+      if (!isLeaving) await endKeepers(join(sandbox?.runtime ?? runtime, 'k'), isForsaken);
       for (const { session, isPassing } of held.values()) {
         if (isPassing || !isLeaving) await session.stop();
         else await session.leave(foundation.linger, null);
@@ -338,6 +365,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       }
       await runners.close();
       await Promise.allSettled(removals);
+      if (sandbox) await zygotes.dismiss(!isLeaving);
     },
   };
 }

@@ -1,23 +1,16 @@
 /**
  * The way by which a running program asks for tools and waits for what they give: a folder in its workspace, with a FIFO on which
  * it says that it asks, a file for each question, and a FIFO and a file for each answer. Works for any language that can write a file.
+ * The program may do with the folder what it likes: it is held open, and nothing in it is followed or waited for.
  */
 
 import { execFileSync } from 'node:child_process';
-import {
-  closeSync,
-  constants,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fchmodSync, fchownSync, mkdirSync, opendirSync, rmdirSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { join } from 'node:path';
 import { nanoid } from 'nanoid';
+import { type HeldFolderSync, holdFolderSync, tryUnlinkSync } from '../files/folder.ts';
+import { placeTextSync } from '../files/place.ts';
+import { openFifoSync, readRegularSync } from '../files/regular.ts';
 import { readLines } from '../json-lines.ts';
 
 export interface ToolCall {
@@ -38,71 +31,172 @@ export interface ToolChannel {
   readonly name: string;
   onCall(listener: (call: ToolCall) => void): void;
   answer(result: ToolResult): void;
+  /** Puts a file into the folder. */
+  put(file: string, text: string): void;
+  /** Removes the folder, with the files in it. */
   close(): void;
 }
 
 const QUESTION = /^([A-Za-z0-9_-]{1,64}) ([A-Za-z_][A-Za-z0-9_]*)$/;
+/** Characters, of one question and of all questions of a program. */
 const LARGEST_QUESTION = 5_000_000;
+const MOST_ASKED = 64_000_000;
+const BYTES_PER_CHARACTER = 3;
+/** Who asks more often than this, or says more, is no longer listened to. */
+const MOST_QUESTIONS = 2000;
+const MOST_BYTES = 4_000_000;
+const MOST_BELLS = 256;
+const MOST_REMOVED = 100_000;
 
-export function openToolChannel(workspace: string): ToolChannel {
+/** What is made belongs to `owner`, if code runs as another user than this process. */
+export function openToolChannel(workspace: string, owner?: number): ToolChannel {
   const name = `.cuvette-tools-${nanoid(10)}`;
-  const folder = join(workspace, name);
-  mkdirSync(folder, { mode: 0o700 });
-  const calls = join(folder, 'calls');
-  execFileSync('mkfifo', ['-m', '600', calls]);
-  // Open for both, so that it neither blocks now nor ends whenever a writer is done.
-  const socket = new Socket({ fd: openSync(calls, constants.O_RDWR | constants.O_NONBLOCK) });
+  const above = holdFolderSync(workspace);
+  let folder: HeldFolderSync | undefined;
+  try {
+    mkdirSync(above.entry(name), { mode: 0o700 });
+    folder = holdFolderSync(above.entry(name));
+    const calls = makeFifo(folder, 'calls', owner);
+    if (owner !== undefined) fchownSync(folder.fd, owner, owner);
+    return listen(name, above, folder, calls, owner);
+  } catch (error) {
+    remove(name, above, folder);
+    throw error;
+  }
+}
+
+function makeFifo(folder: HeldFolderSync, name: string, owner: number | undefined): number {
+  execFileSync('mkfifo', [name], { cwd: folder.path });
+  const fd = openFifoSync(folder.entry(name));
+  fchmodSync(fd, 0o600);
+  if (owner !== undefined) fchownSync(fd, owner, owner);
+  return fd;
+}
+
+function listen(
+  name: string,
+  above: HeldFolderSync,
+  folder: HeldFolderSync,
+  calls: number,
+  owner: number | undefined,
+): ToolChannel {
+  // Open for both, so that it does not end whenever a writer is done.
+  const socket = new Socket({ fd: calls });
   let listener: ((call: ToolCall) => void) | undefined;
   let count = 0;
+  let asked = 0;
+  let isClosed = false;
+  const heard: { id: string; mark: string; tool: string }[] = [];
+  /** By the id of a call: the program's mark for it. */
   const waiting = new Map<string, string>();
-  const open = new Set<number>();
+  const bells = new Set<number>();
 
+  socket.on('error', () => {});
+  socket.on('data', () => {
+    if (socket.bytesRead > MOST_BYTES) socket.destroy();
+  });
   readLines(socket, (line) => {
-    const [, mark = '', tool = ''] = QUESTION.exec(line) ?? [];
-    if (!mark) return;
+    const [, mark, tool] = QUESTION.exec(line) ?? [];
+    if (!mark || !tool || count === MOST_QUESTIONS) return;
     count += 1;
+    if (count === MOST_QUESTIONS) socket.destroy();
     const id = `call_${String(count).padStart(3, '0')}`;
     waiting.set(id, mark);
-    listener?.({ id, name: tool, input: readQuestion(join(folder, `${mark}.in`)) });
+    if (heard.push({ id, mark, tool }) === 1) setImmediate(takeNext);
   });
-  socket.on('error', () => {});
+
+  /** One at a time, with what else the server has to do in between: a program may ask a great deal at once. */
+  function takeNext(): void {
+    const question = heard.shift();
+    if (!question || isClosed) return;
+    const { id, mark, tool } = question;
+    if (heard.length > 0) setImmediate(takeNext);
+    if (asked >= MOST_ASKED) {
+      const error_message = `More than ${MOST_ASKED} characters were asked in one program`;
+      return answer({ call_id: id, is_error: true, error_message });
+    }
+    const text = readQuestion(folder.entry(`${mark}.in`));
+    asked += text?.length ?? 0;
+    listener?.({ id, name: tool, input: parse(text) });
+  }
+
+  function answer({ call_id, result, is_error, error_message }: ToolResult): void {
+    const mark = waiting.get(call_id);
+    if (mark === undefined) return;
+    waiting.delete(call_id);
+    const text = is_error ? (error_message ?? String(result ?? 'the tool failed')) : JSON.stringify(result ?? null);
+    try {
+      placeTextSync(`${text}\n`, folder, `${mark}.result`, owner);
+      ring(openFifoSync(folder.entry(`${mark}.out`)), is_error ? 'error\n' : 'ok\n');
+    } catch {} // The program is gone, or has removed the folder.
+  }
+
+  /** Closed only at the end, or long after: what was written to a FIFO that nobody has opened yet would be lost. */
+  function ring(bell: number, word: string): void {
+    bells.add(bell);
+    const [oldest] = bells;
+    if (bells.size > MOST_BELLS && oldest !== undefined) {
+      bells.delete(oldest);
+      closeSync(oldest);
+    }
+    writeSync(bell, word);
+  }
 
   return {
     name,
     onCall(next) {
       listener = next;
     },
-    answer({ call_id, result, is_error, error_message }) {
-      const mark = waiting.get(call_id);
-      if (mark === undefined) return;
-      waiting.delete(call_id);
-      const text = is_error ? (error_message ?? String(result ?? 'the tool failed')) : JSON.stringify(result ?? null);
-      const file = join(folder, `${mark}.result`);
-      try {
-        writeFileSync(`${file}.part`, `${text}\n`);
-        renameSync(`${file}.part`, file);
-        const bell = openSync(
-          join(folder, `${mark}.out`),
-          constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW,
-        );
-        open.add(bell); // Closed only at the end: what was written to a FIFO that nobody has opened yet would be lost.
-        writeSync(bell, is_error ? 'error\n' : 'ok\n');
-      } catch {} // The program is gone, or has removed the folder.
-    },
+    answer,
+    put: (file, text) => placeTextSync(text, folder, file, owner),
     close() {
+      if (isClosed) return;
+      isClosed = true;
       socket.destroy();
-      for (const bell of open) closeSync(bell);
-      open.clear();
-      rmSync(folder, { recursive: true, force: true });
+      waiting.clear();
+      for (const bell of bells) closeSync(bell);
+      remove(name, above, folder);
     },
   };
 }
 
-/** What the program wrote; what is not JSON goes on as text. */
-function readQuestion(file: string): unknown {
-  let text = '';
+/** Entry by entry, none of which is entered: folders that the program has made in there stay its own. */
+function remove(name: string, above: HeldFolderSync, folder: HeldFolderSync | undefined): void {
   try {
-    text = readFileSync(file, 'utf8').slice(0, LARGEST_QUESTION);
+    if (folder) empty(folder);
+    rmdirSync(above.entry(name));
+  } catch {} // The program has moved it, or closed it to us.
+  folder?.close();
+  above.close();
+}
+
+function empty(folder: HeldFolderSync): void {
+  const entries = opendirSync(folder.path);
+  try {
+    for (let left = MOST_REMOVED; left > 0; left -= 1) {
+      const entry = entries.readSync();
+      if (!entry) return;
+      if (!entry.isDirectory()) tryUnlinkSync(folder.entry(entry.name));
+    }
+  } finally {
+    entries.closeSync();
+  }
+}
+
+/** Nothing, if there is no such file. */
+function readQuestion(file: string): string | undefined {
+  try {
+    const bytes = readRegularSync(file, LARGEST_QUESTION * BYTES_PER_CHARACTER);
+    return bytes.toString('utf8').slice(0, LARGEST_QUESTION);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the program wrote; what is not JSON goes on as text. */
+function parse(text: string | undefined): unknown {
+  if (text === undefined) return '';
+  try {
     return JSON.parse(text || '{}');
   } catch {
     return text;

@@ -1,15 +1,14 @@
 /** The session's own state: `reset`, `list_vars`, `get_session_info`, `export_session`. */
 
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
 import * as z from 'zod';
-import { CuvetteError, messageOf } from '../errors.ts';
+import { messageOf } from '../errors.ts';
 import { variableSchema } from '../interpreters/interpreter.ts';
 import type { Environment } from '../interpreters/python/environment.ts';
 import { toNotebook, toScript } from '../sessions/notebook.ts';
 import { VERSION } from '../version.ts';
 import * as shared from './arguments.ts';
 import { defineTool } from './define-tool.ts';
+import { writeExport } from './export-file.ts';
 
 export const reset = defineTool({
   name: 'reset',
@@ -68,15 +67,16 @@ export const getSessionInfo = defineTool({
     const place = sessions.get(session);
     const info = {
       session: place.id,
-      project_directory: place.project,
-      output_directory: place.folder,
+      // Who has only a workspace here knows it by what code calls it, and has no use for where it is.
+      project_directory: place.limits.isShared ? sessions.project : place.project,
+      output_directory: place.limits.isShared ? sessions.project : place.folder,
       socket_path: await sessions.socketPath,
       server_pid: process.pid,
       client_pid: sessions.agent?.pid ?? null,
       started_at: new Date(sessions.startedAt).toISOString(),
       uptime_seconds: Math.round((Date.now() - sessions.startedAt) / 1000),
       version: VERSION,
-      sandbox: 'none: code runs as you, with your files and your network',
+      sandbox: sessions.sandbox,
       environment: await environmentSentence(context.sessions.environment),
       executions: place.size,
       running: place.pending().map(({ record }) => record.number),
@@ -110,24 +110,13 @@ export const exportSession = defineTool({
     const records = place
       .history()
       .filter((record) => record.state === 'done' && record.reason?.code !== 'not-started');
-    const target = path
-      ? isAbsolute(path)
-        ? path
-        : resolve(place.project, path)
-      : join(place.folder, format === 'notebook' ? 'session.ipynb' : 'session.py');
     const builtin = (await place.interpreters.list()).find(({ name }) => name === 'builtin');
     const content =
       format === 'notebook'
         ? `${JSON.stringify(toNotebook(records, builtin?.version ?? '3'), null, 1)}\n`
         : toScript(records);
-    try {
-      await mkdir(dirname(target), { recursive: true });
-      await writeFile(target, content);
-    } catch (error) {
-      throw new CuvetteError('invalid_input', `${target} cannot be written: ${messageOf(error)}. Give another path.`, {
-        cause: error,
-      });
-    }
+    const usual = format === 'notebook' ? 'session.ipynb' : 'session.py';
+    const target = await writeExport(place, context.sessions.project, { path, usual, content });
     return { text: `Wrote ${records.length} cells to ${target}`, structured: { path: target, cells: records.length } };
   },
 });

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, test } from 'vitest';
-import { ROOT, runCli, startAgent, useHome } from './harness.ts';
+import { environmentWith, ROOT, runCli, startAgent, useHome } from './harness.ts';
 
 const home = useHome();
 const cwd = home.project();
@@ -24,7 +24,9 @@ describe('doctor', () => {
     expect(line(stdout, 'environment')).toContain(inject('cacheHome'));
     expect(line(stdout, 'runtime folder')).toBe(`✓ runtime folder  ${home.runtime}`);
     expect(line(stdout, 'data folder')).toBe(`✓ data folder     ${home.data}`);
-    expect(line(stdout, 'sandbox')).toMatch(/^– .*code runs as you/);
+    expect(line(stdout, 'sandbox')).toMatch(
+      /^✓ sandbox {9}on \(bubblewrap \d.*\); kernel \d.*, user namespaces: \d+\. .*cuvette mcp runs code as you/,
+    );
     expect(line(stdout, 'servers')).toMatch(/^– .*none running/);
     expect(stdout).not.toContain('✗');
   });
@@ -45,6 +47,14 @@ describe('doctor', () => {
     const findings = JSON.parse(stdout) as { name: string; state: string; detail: string }[];
     expect(findings.find(({ name }) => name === 'Python')).toMatchObject({ state: 'works' });
     expect(findings.every(({ detail }) => detail.length > 0)).toBe(true);
+  });
+
+  test('a sandbox that cannot be had is no fault, and comes with what to do', async () => {
+    const { code, stdout } = await doctor(environmentWith(home, ['node']));
+    expect(code).toBe(0);
+    expect(line(stdout, 'sandbox')).toMatch(
+      /^– .*none: bubblewrap is not installed.*cuvette serve runs code as you.*Install bubblewrap: .*\S bubblewrap$/,
+    );
   });
 
   test('an environment that is not made yet is no fault, and is not made now', async () => {

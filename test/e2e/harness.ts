@@ -1,17 +1,19 @@
 /** What the tests stand on: homes of their own, real servers as an agent starts them, the shell client, and a look at what is left. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type CallToolResult, Client, type RequestOptions } from '@modelcontextprotocol/client';
@@ -97,17 +99,52 @@ async function leftOvers(root: string, patience: number) {
   return left;
 }
 
+/** What a server needs to find, so as to run shells and JavaScript. */
+export const BARE_TOOLS = ['bash', 'sh', 'node', 'env', 'cat', 'mv', 'rm', 'mkfifo', 'nice'];
+
+/** An environment in which these programs are found, Python, and no others. */
+export function environmentWith(home: Home, tools: string[]): { PATH: string; CUVETTE_PYTHON: string } {
+  const path = mkdtempSync(join(home.root, 'bin-'));
+  linkTools(path, tools);
+  const print = 'import sys; print(sys.executable)';
+  return { PATH: path, CUVETTE_PYTHON: execFileSync('python3', ['-c', print], { encoding: 'utf8' }).trim() };
+}
+
+export function linkTools(folder: string, names: string[]): void {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  for (const name of names) {
+    const found = folders.map((one) => join(one, name)).find((path) => existsSync(path));
+    if (!found) throw new Error(`There is no ${name} on this machine.`);
+    symlinkSync(realpathSync(found), join(folder, name));
+  }
+}
+
 // -- processes --------------------------------------------------------------------------------------
 
-/** The processes whose command line or environment has the text in it. */
-export function processesOf(text: string): { pid: number; command: string }[] {
-  return readdirSync('/proc').flatMap((name) => {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid || !isAlive(pid)) return [];
-    const command = readProc(pid, 'cmdline');
-    const isOurs = command.includes(text) || readProc(pid, 'environ').includes(text);
-    return isOurs ? [{ pid, command: command.replaceAll('\0', ' ').trim() }] : [];
-  });
+/** The processes that have the path of a home, or the id of a session, in their command line, environment or mounts, and all below those; of them, those that run the command. */
+export function processesOf(text: string, command = ''): { pid: number; command: string }[] {
+  const all = readdirSync('/proc').map(Number).filter(Number.isInteger);
+  const named = new Set(all.filter((pid) => pid !== process.pid && isNamed(pid, text)));
+  const isOurs = (pid: number): boolean => pid > 1 && (named.has(pid) || isOurs(parentOf(pid)));
+  return all
+    .filter((pid) => isOurs(pid) && isAlive(pid))
+    .map((pid) => ({ pid, command: readProc(pid, 'cmdline').replaceAll('\0', ' ').trim() }))
+    .filter((one) => one.command.includes(command));
+}
+
+/** Confined ones are known by their mounts alone: to read the memory of one that is at its limit takes as long as it stands there. */
+function isNamed(pid: number, text: string): boolean {
+  // A mount is told by its path in its own file system, which may begin below /tmp.
+  if (readProc(pid, 'mountinfo').includes(basename(text))) return true;
+  return isUnconfined(pid) && ['cmdline', 'environ'].some((file) => readProc(pid, file).includes(text));
+}
+
+function isUnconfined(pid: number): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`) === readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return true;
+  }
 }
 
 export function isAlive(pid: number): boolean {
@@ -162,6 +199,9 @@ export function differenceOf(text: string, expected: string): string {
 }
 
 export const gone = (pid: number) => waitFor(`process ${pid} ends`, () => !isAlive(pid));
+
+export const allGone = (text: string, command?: string) =>
+  waitFor(`the processes of ${text} end`, () => processesOf(text, command).length === 0);
 
 // -- agents -----------------------------------------------------------------------------------------
 

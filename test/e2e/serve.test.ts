@@ -14,7 +14,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     const cwd = home.project();
     const service = startCli(['serve'], { home, cwd });
     await waitFor('it is ready', () => service.stdout().includes('Ctrl-C stops it.'));
-    expect(service.stdout()).toContain('sandbox: none (code runs as you)');
+    expect(service.stdout()).toMatch(/ · sandbox: on \(bubblewrap .*\) · /);
     expect(service.stdout()).toMatch(/· Python 3\.\d+ \(IPython, numpy, pandas, matplotlib\) · bash ·/);
     expect(service.stdout()).toMatch(/claude mcp add cuvette -- .* mcp/);
     const { stdout } = await runOutside(['run', '-c', WHO], { home, cwd });

@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -19,6 +19,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type FileStore, openFileStore, type StoredFile } from '../../src/files/store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { repeat } from './hostile.ts';
 
 const SESSION = 'S'.repeat(21);
 
@@ -385,19 +386,13 @@ describe('placing a file in a workspace', () => {
       const { store } = open();
       const { root, outside } = workspace();
       const file = await receive(store);
-      const swapping = `const fs = require('node:fs'), d = ${JSON.stringify(join(root, 'd'))};
-      process.send('ready');
-      for (;;) {
-        try { fs.mkdirSync(d) } catch {}
-        try { fs.renameSync(d, d + Math.random()) } catch {}
-        try { fs.symlinkSync(${JSON.stringify(outside)}, d) } catch {}
-        try { fs.unlinkSync(d) } catch {}
-      }`;
-      const swapper = spawn(process.execPath, ['--input-type=commonjs', '--eval', swapping], {
-        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      });
-      onTestFinished(() => void swapper.kill('SIGKILL'));
-      await new Promise((resolve) => swapper.once('message', resolve));
+      const swap = [
+        'fs.mkdirSync(d)',
+        'fs.renameSync(d, d + Math.random())',
+        'fs.symlinkSync(outside, d)',
+        'fs.unlinkSync(d)',
+      ];
+      await repeat(swap, { d: join(root, 'd'), outside });
       let refused = 0;
       for (let count = 0; count < 400; count++) {
         await store.place(file, root, 'd/new.txt').catch(() => refused++);

@@ -110,7 +110,7 @@ describe('code that ended its interpreter', () => {
 
   it('for want of memory is told so', () => {
     const verdict = judge(died({ signal: 'SIGKILL', oom: true }), limits);
-    expect(verdict).toMatchObject({ outcome: 'died', exitCode: 137, reason: { code: 'out-of-memory' } });
+    expect(verdict).toMatchObject({ outcome: 'died', exitCode: 137, reason: { code: 'oom' } });
   });
 
   it('with another signal while memory ran out elsewhere did not die of that', () => {

@@ -5,8 +5,10 @@
 
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { copyFile, lstat, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathOfHandle } from '../../files/folder.ts';
+import { openRegular } from '../../files/regular.ts';
 import type { Plan, Source, Step } from './language.ts';
 
 const LIMIT = 2 * 1024 ** 3;
@@ -84,17 +86,21 @@ export function openBuilds(folder: string, limit = LIMIT): Builds {
     },
 
     async keep(key, program) {
-      if (!(await lstat(program)).isFile()) return;
+      const made = await openRegular(program);
+      if (!made) return;
       const fresh = join(folder, `.new-${randomBytes(8).toString('hex')}`);
-      await mkdir(fresh, { recursive: true, mode: 0o700 });
       try {
-        await copyFile(program, join(fresh, PROGRAM), constants.COPYFILE_FICLONE);
+        await mkdir(fresh, { recursive: true, mode: 0o700 });
+        const from = process.platform === 'linux' ? pathOfHandle(made) : program;
+        await copyFile(from, join(fresh, PROGRAM), constants.COPYFILE_FICLONE);
         const added = rounded((await stat(join(fresh, PROGRAM))).size);
         await rename(fresh, join(folder, key));
         await bound(added);
       } catch {
         // Another run has kept the same, or there is no room: the program runs all the same.
         await rm(fresh, { recursive: true, force: true });
+      } finally {
+        await made.close();
       }
     },
   };

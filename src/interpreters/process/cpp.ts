@@ -37,9 +37,11 @@ export const cpp: Language = {
     const header = startsWithEverything(code) && (await findPrecompiled(path, version, FLAGS, cache));
     const folders = ['-iquote', workspace.seen, ...(header ? ['-I', header] : [])];
     const files = ['-o', join(program.seen, PROGRAM), join(program.seen, 'main.cpp')];
+    // What was read here may be replaced for a moment while the compiler reads it: such a program is kept for this workspace alone.
+    const own = inputs && inputs.parts.length > 0 ? [workspace.folder] : [];
     return planBuild(
       source,
-      inputs && ['cpp', version, path, ...FLAGS, ...inputs.parts],
+      inputs && ['cpp', version, path, ...FLAGS, ...own, ...inputs.parts],
       { argv: [path, ...FLAGS, ...folders, ...files], env: { TMPDIR: program.seen } },
       async () => (await inputsOf(code, workspace.folder))?.stamp === inputs?.stamp,
     );
@@ -99,7 +101,7 @@ async function inputsOf(code: string, workspace: string): Promise<Inputs | undef
 /** The names in quotes that a source includes; nothing, if what it is made from depends on more than the files it names. */
 function includesIn(code: string): string[] | undefined {
   const text = spliced(code);
-  if (/__has_include|__has_embed|__DATE__|__TIME__|__TIMESTAMP__|incbin|\.include/.test(text)) return undefined;
+  if (/__has_include|__has_embed|__DATE__|__TIME__|__TIMESTAMP__|\b(?:__)?asm|##|%:%:/.test(text)) return undefined;
   const names: string[] = [];
   for (const line of text.split('\n')) {
     if (!/include|import|embed/.test(line)) continue;

@@ -52,16 +52,25 @@ export const go: Language = {
   },
 };
 
+/** Go makes these folders where they are missing; in a sandbox it could not, and would not build at all. */
+async function prepareCache(folder: string): Promise<string> {
+  if (!existsSync(join(folder, 'ff'))) {
+    const names = Array.from({ length: 256 }, (_, index) => index.toString(16).padStart(2, '0'));
+    for (const name of names) await mkdir(join(folder, name), { recursive: true, mode: 0o755 });
+  }
+  return folder;
+}
+
 /** Everything that Go would take from the user's settings or fetch, set; everything that it writes, in the cache. */
 async function environment(cache: string): Promise<Record<string, string>> {
   const home = join(cache, 'go', 'home');
   const telemetry = join(home, ...(process.platform === 'darwin' ? MAC_SETTINGS : SETTINGS), 'go', 'telemetry');
-  await mkdir(telemetry, { recursive: true, mode: 0o700 });
+  await mkdir(telemetry, { recursive: true, mode: 0o755 });
   await writeFile(join(telemetry, 'mode'), 'off', { flag: 'wx' }).catch(() => {});
   return {
     HOME: home,
     XDG_CONFIG_HOME: join(home, ...SETTINGS),
-    GOCACHE: join(cache, 'go', 'build'),
+    GOCACHE: await prepareCache(join(cache, 'go', 'build')),
     GOPATH: join(cache, 'go', 'path'),
     GOENV: 'off',
     GOFLAGS: '-buildvcs=false',

@@ -1,9 +1,9 @@
 /** What a language is: how its tool is found, and how source becomes a plan of steps. Running the plan is left to others. */
 
-import { constants } from 'node:fs';
-import { lstat, open } from 'node:fs/promises';
-import { isAbsolute, join, normalize, sep } from 'node:path';
+import { isAbsolute, normalize, sep } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
+import { holdFolder } from '../../files/folder.ts';
+import { openRegular } from '../../files/regular.ts';
 
 export interface Language {
   /** The interpreter's name in a session. */
@@ -81,14 +81,16 @@ export type UserFile = { kind: 'file'; bytes: Buffer; stamp: string } | { kind: 
  * A link is not followed: where it leads may be another place in the program's eyes.
  */
 export async function readUserFile(folder: string, name: string, limit: number): Promise<UserFile> {
-  const path = normalize(name);
-  if (isAbsolute(path) || path.split(sep)[0] === '..') return { kind: 'other' };
+  const parts = normalize(name).split(sep);
+  if (isAbsolute(name) || parts[0] === '..') return { kind: 'other' };
+  const last = parts.pop() ?? '';
   try {
-    if (await leadsThroughLink(folder, path)) return { kind: 'other' };
-    const file = await open(join(folder, path), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    const held = await holdFolder(folder, parts);
+    const file = await openRegular(held.entry(last)).finally(() => held.close());
+    if (!file) return { kind: 'other' };
     try {
       const about = await file.stat();
-      if (!about.isFile() || about.size > limit) return { kind: 'other' };
+      if (about.size > limit) return { kind: 'other' };
       const stamp = `${about.ino} ${about.ctimeMs} ${about.size}`;
       const { buffer, bytesRead } = await file.read(Buffer.alloc(about.size), 0, about.size, 0);
       return { kind: 'file', bytes: buffer.subarray(0, bytesRead), stamp };
@@ -97,15 +99,6 @@ export async function readUserFile(folder: string, name: string, limit: number):
     }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    return { kind: code === 'ENOENT' || code === 'ENOTDIR' ? 'absent' : 'other' };
+    return { kind: code === 'ENOENT' ? 'absent' : 'other' };
   }
-}
-
-async function leadsThroughLink(folder: string, path: string): Promise<boolean> {
-  let current = folder;
-  for (const part of path.split(sep)) {
-    current = join(current, part);
-    if ((await lstat(current)).isSymbolicLink()) return true;
-  }
-  return false;
 }

@@ -59,7 +59,7 @@ async function make(folder: string, compiler: string, flags: string[], signal?: 
   if (await isReady(folder)) return;
   const fresh = `${folder}.new-${randomBytes(6).toString('hex')}`;
   try {
-    await mkdir(join(fresh, 'bits'), { recursive: true, mode: 0o700 });
+    await mkdir(join(fresh, 'bits'), { recursive: true, mode: 0o755 });
     const source = join(fresh, 'everything.h');
     await writeFile(source, '#include <bits/stdc++.h>\n');
     const low = ['nice', '-n', '10', compiler, ...flags];

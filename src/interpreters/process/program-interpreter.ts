@@ -3,15 +3,33 @@
  * Owns the files that a run needs, from before its plan to after its end.
  */
 
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
 import { messageOf } from '../../errors.ts';
+import { tryUnlinkSync } from '../../files/folder.ts';
+import { removeTree } from '../../files/remove.ts';
+import { SEEN } from '../../sandbox/layout.ts';
+import type { Sandbox } from '../../sandbox/sandbox.ts';
+import { sessionMounts } from '../../sandbox/session-folders.ts';
 import type { InterpreterEvent, LiveInterpreter, Program, RunRequest, StopReason } from '../interpreter.ts';
 import type { Language, Plan } from './language.ts';
 
 export interface ProgramOptions {
-  /** The session's workspace, and whether programs see it at /mnt/data. */
+  /** The session's workspace, where programs see it, and whether it is to be mounted there. */
   workspace: string;
+  seen: string;
   place: boolean;
   /** The session's own folder, for what a run needs beside the workspace. */
   folder: string;
@@ -20,6 +38,8 @@ export interface ProgramOptions {
   env: Record<string, string>;
   strict: boolean;
   limits: Program['limits'];
+  /** How programs are confined, if they are. */
+  sandbox?: Sandbox | undefined;
 }
 
 interface Run {
@@ -30,11 +50,11 @@ interface Run {
   isSent: boolean;
 }
 
-/** Programs of ours in a workspace, but not the channels of tools, which others look after. */
-const OWN = /^\.cuvette-(?!tools-)/;
-const WORKSPACE = '/mnt/data';
-const PROGRAM = '/mnt/program';
+/** Programs of ours in a workspace, but not the channels of tools and files on their way, which others look after. */
+const OWN = /^\.cuvette-(?!tools-|placing-)/;
+const { program: PROGRAM } = SEEN;
 /** What says on stderr why there is nothing to run. */
+const LARGEST_STATE = 64 << 20;
 const SAY = ['sh', '-c', 'cat >&2; exit 1'];
 
 export function createProgramInterpreter(
@@ -43,20 +63,34 @@ export function createProgramInterpreter(
   options: ProgramOptions,
 ): LiveInterpreter {
   const runs = new Map<string, Run>();
-  const { env, limits } = options;
-  const place = { cwd: options.workspace, place: options.place, env, limits };
+  const { env, limits, sandbox } = options;
+  const place = sandbox
+    ? {
+        cwd: options.seen,
+        place: false,
+        env,
+        limits,
+        mounts: sessionMounts(sandbox, options, true),
+      }
+    : { cwd: options.workspace, place: options.place, env, limits };
+  const isSeenApart = options.place || sandbox !== undefined;
   const state = join(options.folder, `${language.name}-state`);
+  const programs = join(options.folder, 'programs');
 
   async function execute(request: RunRequest): Promise<void> {
-    const root = join(options.folder, 'programs');
-    mkdirSync(root, { recursive: true, mode: 0o700 });
-    const run: Run = { folder: mkdtempSync(join(root, 'p')), isStateful: request.isStateful ?? false, isSent: false };
+    mkdirSync(programs, { recursive: true, mode: 0o700 });
+    const run: Run = {
+      folder: mkdtempSync(join(programs, 'p')),
+      isStateful: request.isStateful ?? false,
+      isSent: false,
+    };
     runs.set(request.id, run);
     const { steps, stdin } = await prepare(request, run);
+    sandbox?.give(run.folder);
     keeper.execute({
       ...request,
       code: '',
-      program: { ...place, steps, stdin, folder: run.folder },
+      program: { ...place, steps, stdin, folder: sandbox ? basename(run.folder) : run.folder },
     });
     run.isSent = true;
     if (run.stopped) keeper.interrupt(request.id, run.stopped);
@@ -64,13 +98,16 @@ export function createProgramInterpreter(
 
   async function prepare(request: RunRequest, run: Run): Promise<Pick<Program, 'steps' | 'stdin'>> {
     try {
-      if (run.isStateful && existsSync(state)) copyFileSync(state, join(run.folder, 'state'));
-      const seen = options.place ? PROGRAM : run.folder;
+      if (run.isStateful && existsSync(state)) {
+        copyFileSync(state, join(run.folder, 'state'));
+        sandbox?.give(join(run.folder, 'state'));
+      }
+      const seen = isSeenApart ? PROGRAM : run.folder;
       const plan = await language.plan({
         code: request.code,
         args: request.args ?? [],
         program: { folder: run.folder, seen },
-        workspace: { folder: options.workspace, seen: options.place ? WORKSPACE : options.workspace },
+        workspace: { folder: options.workspace, seen: options.seen },
         cache: options.cache,
         strict: options.strict,
         ...(run.isStateful && { state: { file: join(run.folder, 'state'), seen: join(seen, 'state') } }),
@@ -88,17 +125,34 @@ export function createProgramInterpreter(
     const run = runs.get(id);
     if (!run) return;
     runs.delete(id);
-    for (const name of run.plan?.own ?? []) rmSync(join(options.workspace, name), { force: true });
-    const left = join(run.folder, 'state');
-    if (run.isStateful && existsSync(left)) renameSync(left, state);
-    rmSync(run.folder, { recursive: true, force: true });
+    for (const name of run.plan?.own ?? []) tryUnlinkSync(join(options.workspace, name));
+    if (run.isStateful) keepState(run.folder);
+    removeTree(run.folder).catch(() => {});
   }
 
-  /** What a server that was killed left of its runs; nothing of ours runs in this session now. */
+  /** The program may have put anything in its place: what is kept is a file, and no link is followed to it. */
+  function keepState(folder: string): void {
+    const left = join(folder, 'state');
+    try {
+      const file = openSync(left, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      try {
+        const { size, nlink } = fstatSync(file);
+        if (!fstatSync(file).isFile() || size > LARGEST_STATE || nlink > 1) return;
+      } finally {
+        closeSync(file);
+      }
+      renameSync(left, state);
+    } catch {} // It left none.
+  }
+
+  /** What a server that was killed left of its runs. */
   function removeLeftovers(): void {
-    rmSync(join(options.folder, 'programs'), { recursive: true, force: true });
-    for (const name of readdirSync(options.workspace))
-      if (OWN.test(name)) rmSync(join(options.workspace, name), { recursive: true, force: true });
+    // The folder itself stays: it is mounted in a session that lives.
+    const live = [...runs.values()];
+    const isLeft = (name: string) => !live.some(({ folder }) => basename(folder) === name);
+    for (const name of namesIn(programs).filter(isLeft)) removeTree(join(programs, name)).catch(() => {});
+    const isOld = (name: string) => OWN.test(name) && !live.some(({ plan }) => plan?.own.includes(name));
+    for (const name of namesIn(options.workspace).filter(isOld)) tryUnlinkSync(join(options.workspace, name));
   }
   if (keeper.state.running === null) removeLeftovers();
 
@@ -116,7 +170,7 @@ export function createProgramInterpreter(
     execute(request) {
       execute(request).catch((error: unknown) => {
         // Not even a folder could be made; the keeper is still able to say so.
-        const program = { ...place, steps: [{ argv: SAY }], stdin: `${messageOf(error)}\n`, folder: options.workspace };
+        const program = { ...place, steps: [{ argv: SAY }], stdin: `${messageOf(error)}\n`, folder: '' };
         keeper.execute({ ...request, code: '', program });
       });
     },
@@ -150,4 +204,13 @@ export function createProgramInterpreter(
       await keeper.reset();
     },
   };
+}
+
+/** Code may have removed the folder, or closed it. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }

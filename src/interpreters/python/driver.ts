@@ -1,6 +1,8 @@
 /** A connection to one session's Python: speaks the driver's protocol, and hides it behind `LiveInterpreter`. */
 
+import { existsSync, readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
 import { readLines, writeLines } from '../../json-lines.ts';
 import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreter.ts';
@@ -20,6 +22,12 @@ export function openSocket(path: string): Promise<Socket | undefined> {
     socket.once('connect', () => resolve(socket));
     socket.once('error', () => resolve(undefined));
   });
+}
+
+/** Ends the keepers that listen in a folder of sockets, by the names of theirs; not to be asked for those of another server that runs. */
+export async function endKeepers(sockets: string, isMeant: (name: string) => boolean): Promise<void> {
+  const names = existsSync(sockets) ? readdirSync(sockets).filter(isMeant) : [];
+  await Promise.all(names.map(async (name) => (await connectDriver(join(sockets, name, 'sock')))?.stop()));
 }
 
 function greet(socket: Socket): Promise<LiveInterpreter | undefined> {

@@ -33,7 +33,7 @@ export interface InstallOutcome {
 export async function installForBuiltin(
   environment: Environment,
   module: string,
-  options: { enabled: boolean; isShared: boolean; signal: AbortSignal },
+  options: { enabled: boolean; isShared: boolean; hasWayOut: boolean; signal: AbortSignal },
 ): Promise<InstallOutcome> {
   const state = await environment.settled(options.signal);
   if (state.phase === 'making') return refuse('The managed environment is still being made; try again in a moment.');
@@ -49,6 +49,7 @@ export async function installForBuiltin(
     );
   }
   if (resolution.kind === 'impossible') return refuse(NO_PACKAGE);
+  if (options.hasWayOut) return refuse(`It is not installed here. Run: !pip install ${resolution.distribution}`);
   if (options.isShared) {
     return refuse(`It is not installed here. Whoever runs this service can install it: ${resolution.distribution}`);
   }

@@ -39,7 +39,7 @@ const done = z.object({
   cause: z.string().nullable(),
   stopped: z
     .object({
-      why: z.enum(['timeout', 'cancelled', 'output-limit']),
+      why: z.enum(['timeout', 'cancelled', 'output-limit', 'disk-quota', 'too-many-processes']),
       rung: z.enum(['interrupted', 'children-killed', 'killed']),
     })
     .nullable(),
@@ -47,6 +47,7 @@ const done = z.object({
   cpu: z.number().optional(),
   peak: z.number().optional(),
   ended: z.array(z.string()),
+  hit: z.array(z.enum(['oom', 'too-many-processes', 'disk-quota'])).optional(),
 });
 
 const message = z.discriminatedUnion('ev', [
@@ -134,6 +135,7 @@ function toEnding(message: z.infer<typeof done>): Ending {
     steps: message.steps,
     brokeChannel: message.cause === 'channel' || undefined,
     stopped: stopped ?? undefined,
+    hit: message.hit,
     wall: message.wall,
     cpu: death?.cpu ?? message.cpu ?? 0,
     peak: death?.peak ?? message.peak ?? 0,

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,12 +10,13 @@ import { CuvetteError } from '../../errors.ts';
 import { withLock } from '../../file-lock.ts';
 import { readLines, writeLine } from '../../json-lines.ts';
 import { packageFile } from '../../package-root.ts';
-import { privateFolder } from '../../paths.ts';
+import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { VERSION } from '../../version.ts';
 import { openSocket } from './driver.ts';
 
 const DRIVER = packageFile('python', 'cuvette_driver', '__main__.py');
 const PATIENCE = 20_000;
+const LAST_STEPS = 3000;
 
 export interface ZygoteSpec {
   python: string;
@@ -32,9 +33,13 @@ export interface SpawnRequest {
   cwd: string;
   /** Mounts that folder at /mnt/data for the session. */
   place?: boolean;
+  /** For a confined session: its own folders, as the driver sees them, and where code finds them. */
+  mounts?: [string, string][];
   env: Record<string, string>;
   linger: number;
   startup: string | null;
+  /** For a keeper of programs: a Python, as code sees it, that is to be the session's interpreter and is confined with it. */
+  interpreter?: string;
   /** A process, by its id and the time it started, with which the session's driver ends. */
   owner?: [number, string];
 }
@@ -44,18 +49,25 @@ export interface Zygotes {
   spawn(spec: ZygoteSpec, request: SpawnRequest): Promise<void>;
   /** Starts the zygote ahead of need. */
   prepare(spec: ZygoteSpec): Promise<void>;
+  /** Lets go of them; those that nobody else uses end now, and not only after a while. Can wait for that. */
+  dismiss(isAwaited: boolean): Promise<void>;
   close(): void;
 }
 
-/** `env` is what the zygotes themselves are started with. */
-export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.env): Zygotes {
+/** `env` is what the zygotes themselves are started with. In a sandbox, they are of another kind, and what they fork is confined. */
+export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.env, sandbox?: Sandbox): Zygotes {
   const live = new Map<string, Promise<Zygote>>();
 
   function find(spec: ZygoteSpec): Promise<Zygote> {
     const key = keyOf(spec);
     const known = live.get(key);
     if (known) return known;
-    const starting = openZygote(spec, join(runtime, 'z', key), env);
+    const starting = sandbox
+      ? openConfined(spec, sandbox, env)
+      : openZygote(spec, join(runtime, 'z', key), (path) => ({
+          argv: [spec.python, DRIVER, path, ...spec.preload],
+          env,
+        }));
     live.set(key, starting);
     const forget = () => live.get(key) === starting && live.delete(key);
     starting.then((zygote) => zygote.socket.once('close', forget), forget);
@@ -70,6 +82,11 @@ export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.
     async prepare(spec) {
       await find(spec);
     },
+    async dismiss(isAwaited) {
+      const all = await Promise.allSettled(live.values());
+      live.clear();
+      await Promise.all(all.map((one) => one.status === 'fulfilled' && one.value.dismiss(isAwaited)));
+    },
     close() {
       for (const starting of live.values()) starting.then((zygote) => zygote.socket.destroy()).catch(() => {});
       live.clear();
@@ -80,27 +97,43 @@ export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.
 interface Zygote {
   socket: Socket;
   ask(message: object): Promise<void>;
+  dismiss(isAwaited: boolean): Promise<void>;
 }
 
-async function openZygote(spec: ZygoteSpec, folder: string, env: NodeJS.ProcessEnv): Promise<Zygote> {
+/** Another root or policy, another zygote. */
+async function openConfined(spec: ZygoteSpec, sandbox: Sandbox, env: NodeJS.ProcessEnv): Promise<Zygote> {
+  const root = await sandbox.rootFor(spec.python);
+  const folder = join(sandbox.runtime, 'z', keyOf(spec, root, sandbox.policy));
+  return openZygote(spec, folder, (path) => {
+    sandbox.give(folder);
+    return { argv: sandbox.command(spec.python, root, folder, [sandbox.inside(path), ...spec.preload]), env };
+  });
+}
+
+/** How to start one that listens on that socket. */
+type Start = (path: string) => { argv: string[]; env: NodeJS.ProcessEnv };
+
+async function openZygote(spec: ZygoteSpec, folder: string, start: Start): Promise<Zygote> {
   const path = join(folder, 'sock');
   const found = await openSocket(path);
-  if (found) return talkTo(found, spec);
+  if (found) return talkTo(found, spec, folder);
   // Two servers that come at once share one zygote.
   const started = await withLock(
     `${folder}.lock`,
     undefined,
-    async () => (await openSocket(path)) ?? launch(spec, folder, path, env),
+    async () => (await openSocket(path)) ?? launch(spec, folder, path, start),
   );
-  return talkTo(started, spec);
+  return talkTo(started, spec, folder);
 }
 
-async function launch(spec: ZygoteSpec, folder: string, path: string, env: NodeJS.ProcessEnv): Promise<Socket> {
-  privateFolder(folder);
+async function launch(spec: ZygoteSpec, folder: string, path: string, start: Start): Promise<Socket> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   rmSync(path, { force: true });
   const logPath = join(folder, 'log');
   const log = openSync(logPath, 'w', 0o600);
-  const child = spawn(spec.python, [DRIVER, path, ...spec.preload], {
+  const { argv, env } = start(path);
+  const [command = '', ...args] = argv;
+  const child = spawn(command, args, {
     cwd: '/',
     detached: true,
     env,
@@ -128,7 +161,7 @@ async function launch(spec: ZygoteSpec, folder: string, path: string, env: NodeJ
   );
 }
 
-function talkTo(socket: Socket, spec: ZygoteSpec): Zygote {
+function talkTo(socket: Socket, spec: ZygoteSpec, folder: string): Zygote {
   const waiting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
   let count = 0;
   const fail = (id: number, problem: string) => {
@@ -158,16 +191,28 @@ function talkTo(socket: Socket, spec: ZygoteSpec): Zygote {
         writeLine(socket, { ...message, id });
       });
     },
+    async dismiss(isAwaited) {
+      const closed = new Promise<void>((resolve) => {
+        if (socket.closed) return resolve();
+        socket.once('close', () => resolve());
+        writeLine(socket, { op: 'dismiss' });
+        socket.end();
+      });
+      await closed;
+      // Its folder is the last thing that it removes.
+      const deadline = Date.now() + LAST_STEPS;
+      while (isAwaited && existsSync(folder) && Date.now() < deadline) await sleep(10);
+    },
   };
 }
 
 /** Another driver, another zygote: one that an older Cuvette left running is not talked to. */
-function keyOf(spec: ZygoteSpec): string {
+function keyOf(spec: ZygoteSpec, ...more: unknown[]): string {
   const folder = dirname(DRIVER);
   const files = readdirSync(folder).filter((name) => name.endsWith('.py'));
   const changed = files.map((name) => statSync(join(folder, name)).mtimeMs);
   return createHash('sha256')
-    .update(JSON.stringify([VERSION, DRIVER, changed, spec]))
+    .update(JSON.stringify([VERSION, DRIVER, changed, spec, ...more]))
     .digest('hex')
     .slice(0, 12);
 }

@@ -17,6 +17,7 @@ export interface ServerRecord extends ProcessId {
 export function writeRecord(runtime: string, record: ServerRecord): () => void {
   const path = join(runtime, 'servers', `${record.pid}.json`);
   mkdirSync(join(runtime, 'servers'), { recursive: true, mode: 0o700 });
+  readRecords(runtime); // Those of servers that were killed go.
   writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 });
   renameSync(`${path}.new`, path);
   return () => rmSync(path, { force: true });

@@ -31,6 +31,10 @@ export const execAnswer = z
       code: z.number().nullable(),
       signal: z.string().nullable(),
       status: z.string().nullable(),
+      reason: z
+        .string()
+        .nullable()
+        .openapi({ description: 'Why it did not end well, in a word: `timeout`, `oom`, `disk-quota`, …' }),
       message: z.string().nullable(),
       memory: z.number().nullable().openapi({ description: 'Bytes, at the most.' }),
       cpu_time: z.number().nullable().openapi({ description: 'Milliseconds.' }),
@@ -70,6 +74,7 @@ export function toAnswer(
       code: record.exitCode,
       signal: signalOf(record),
       status,
+      reason: record.reason?.code ?? null,
       message: message.join(' ') || null,
       memory: record.peak,
       cpu_time: milliseconds(record.cpu),
@@ -105,7 +110,7 @@ function statusOf({ outcome, reason }: ExecutionRecord): string | null {
 
 function signalOf({ reason, exitCode }: ExecutionRecord): string | null {
   const named = /SIG[A-Z0-9]+/.exec(reason?.code === 'signal' ? reason.message : '')?.[0];
-  return named ?? (reason?.code === 'out-of-memory' || exitCode === 137 ? 'SIGKILL' : null);
+  return named ?? (exitCode === 137 ? 'SIGKILL' : null);
 }
 
 function toFile({ file, name, isInherited }: OutputFile, seen: string): z.infer<typeof outputFile> {

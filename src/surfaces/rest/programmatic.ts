@@ -3,8 +3,6 @@
  * carries its questions, each further request of the caller's the results.
  */
 
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../../errors.ts';
@@ -162,7 +160,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     const gone = new AbortController();
     let channel: ToolChannel | undefined;
     const wrap = (code: string, place: SharedSession) => {
-      channel = openToolChannel(place.workspace);
+      channel = openToolChannel(place.workspace, place.codeOwner);
       return withTools(code, language, place, channel, [...tools.keys()]);
     };
     const request = toCall({ ...given, lang, timeout: undefined }, c.get('principal'), gone.signal);
@@ -244,7 +242,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     const { record } = run.call.execution;
     const failed = run.isTimedOut
       ? 'Time limit exceeded'
-      : record.reason?.code === 'out-of-memory'
+      : record.reason?.code === 'oom'
         ? 'Out of memory'
         : record.reason?.code === 'output-limit'
           ? 'stdout length exceeded'
@@ -280,7 +278,7 @@ function withTools(
 ): { before?: string; code: string } {
   const folder = `${place.seen}/${channel.name}`;
   if (language === 'python') return { before: pythonPrelude(folder, names), code };
-  writeFileSync(join(place.workspace, channel.name, 'tools.sh'), bashPrelude(folder, names));
+  channel.put('tools.sh', bashPrelude(folder, names));
   return { code: `. '${folder.replaceAll("'", "'\\''")}/tools.sh'; ${code}` };
 }
 

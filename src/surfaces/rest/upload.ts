@@ -157,6 +157,9 @@ async function store(
   throw quotaReached(limits.quota);
 }
 
+/** Milliseconds that the parser has to come to its end once it has been given all. */
+const PARSER_PATIENCE = 2000;
+
 async function readForm(request: Request, reader: FormReader): Promise<void> {
   const parser = createParser(request.headers.get('content-type') ?? '');
   if (!request.body) throw cutOff();
@@ -208,6 +211,11 @@ async function readForm(request: Request, reader: FormReader): Promise<void> {
           // Small files come many to a chunk, and would all wait in memory.
           await beforeLast;
         }
+        // A part without an end would keep the parser waiting for ever.
+        last.then(
+          () => setTimeout(() => parser.destroy(cutOff()), PARSER_PATIENCE).unref(),
+          () => {},
+        );
       },
       parser,
       { signal: request.signal },

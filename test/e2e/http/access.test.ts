@@ -14,6 +14,7 @@ import {
   refusalOf,
   type Service,
   startService,
+  unusedMark,
   useService,
 } from './service.ts';
 
@@ -295,10 +296,10 @@ describe('the network', () => {
   test('with a way in, it listens there, and lets nobody in without it', async () => {
     const open = await anotherService({
       home: service.home,
-      args: ['--host', '0.0.0.0'],
+      args: ['--host', '127.0.0.2'],
       env: { CUVETTE_API_KEY: KEY },
     });
-    expect(open.url).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
+    expect(open.url).toMatch(/^http:\/\/127\.0\.0\.2:\d+$/);
     const [, port] = /:(\d+)$/.exec(open.url) ?? [];
     expect((await open.post('/exec', body)).status).toBe(401);
     const headers = { 'x-api-key': KEY, host: `code.example.com:${port}` };
@@ -343,17 +344,19 @@ describe('web pages', () => {
     'file://',
   ])('of %s are answered with 403, and nothing runs', async (origin) => {
     const { as, url } = open;
-    const mark = `${service.home.root}/ran-${Math.random()}`;
-    const reply = await as({ origin }).post('/exec', { lang: 'bash', code: `touch ${mark}` });
+    const mark = unusedMark(service.home);
+    const leaveMark = { lang: 'bash', code: `touch ${mark.path}`, entity_id: 'page' };
+    const reply = await as({ origin }).post('/exec', leaveMark);
     expect([reply.status, reply.headers['access-control-allow-origin']]).toEqual([403, undefined]);
     const simple = await as({ origin, 'content-type': 'text/plain' }).send('POST', '/exec', {
-      body: JSON.stringify({ lang: 'bash', code: `touch ${mark}` }),
+      body: JSON.stringify(leaveMark),
     });
     expect(simple.status).toBe(403);
     const form = await as({ origin }).send('POST', '/upload', formOf([{ name: 'f', content: 'x' }]));
     expect(form.status).toBe(403);
-    const here = { origin: url };
-    expect((await as(here).bash(`ls ${mark} 2>/dev/null | wc -l`)).stdout).toBe('0\n');
+    expect(mark.isThere()).toBe(false);
+    await as({ origin: url }).exec(leaveMark);
+    expect(mark.isThere(), 'had it run').toBe(true);
   });
 
   test('that are allowed are told so, also before they ask', async () => {

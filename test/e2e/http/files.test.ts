@@ -1,5 +1,7 @@
 /** Files between callers and code: what comes in, what goes out, under which names, and what never does. */
 
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
   type ExecAnswer,
@@ -188,14 +190,14 @@ describe('inputs', () => {
 
   test('do not follow a link that code has put in their place', async () => {
     const entity_id = 'trap';
-    const target = `${service.home.root}/target`;
-    await service.bash(`echo safe > ${target}; ln -s ${target} f; mkdir -p ${target}.d; ln -s ${target}.d d`, {
-      entity_id,
-    });
+    const folder = service.home.project('target');
+    const target = join(folder, 'file');
+    writeFileSync(target, 'safe');
+    await service.bash(`ln -s ${target} f; ln -s ${folder} d`, { entity_id });
     await service.upload('f', 'uploaded', { entity_id });
     await service.upload('d/g', 'uploaded', { entity_id });
-    const { stdout } = await service.bash(`cat ${target}; ls ${target}.d; cat f`, { entity_id });
-    expect(stdout).toBe('safe\nuploaded');
+    expect([readdirSync(folder), readFileSync(target, 'utf8')]).toEqual([['file'], 'safe']);
+    expect((await service.bash('cat f', { entity_id })).stdout).toBe('uploaded');
   });
 
   test('whose place is taken by a folder do not fail the run', async () => {

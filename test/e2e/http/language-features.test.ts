@@ -1,9 +1,7 @@
 /** What is special in each language: its names, its errors, what is built, modules and types; and machines that lack one. */
 
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, realpathSync, symlinkSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { BARE_TOOLS, environmentWith, linkTools } from '../harness.ts';
 import { anotherService, ok, type Problem, useService } from './service.ts';
 
 const service = await useService();
@@ -176,16 +174,8 @@ describe('JavaScript and TypeScript', () => {
 });
 
 test('what is not installed is answered with 503 and how to install it, and is found once it is there', async () => {
-  const path = join(service.home.root, 'bin');
-  mkdirSync(path);
-  const link = (name: string, target: string) => symlinkSync(target, join(path, name));
-  const find = (name: string) => {
-    const folder = (process.env.PATH ?? '').split(delimiter).find((one) => existsIn(one, name));
-    return realpathSync(join(folder ?? '/usr/bin', name));
-  };
-  for (const name of ['bash', 'sh', 'node', 'env', 'cat', 'mv', 'rm', 'mkfifo', 'nice']) link(name, find(name));
-  const python = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
-  const bare = await anotherService({ home: service.home, env: { PATH: path, CUVETTE_PYTHON: python } });
+  const env = environmentWith(service.home, [...BARE_TOOLS, 'bwrap']);
+  const bare = await anotherService({ home: service.home, env });
 
   const reply = await bare.post('/exec', { lang: 'cpp', code: 'int main() {}' });
   expect(reply.status).toBe(503);
@@ -204,7 +194,7 @@ test('what is not installed is answered with 503 and how to install it, and is f
   expect((await bare.bash('echo works')).stdout).toBe('works\n');
   expect((await bare.python('print("works")')).stdout).toBe('works\n');
 
-  for (const name of ['g++', 'as', 'ld']) link(name, find(name));
+  linkTools(env.PATH, ['g++', 'as', 'ld']);
   const answer = await bare.exec({ lang: 'cpp', code: '#include <cstdio>\nint main() { puts("found"); }' });
   expect([answer.stdout, answer.stderr]).toEqual(['found\n', '']);
 });
@@ -222,11 +212,3 @@ test('programs have the limits that are set', async () => {
   expect(cpu.run.signal).toMatch(/SIGXCPU|SIGKILL/);
   expect(cpu.run.cpu_time).toBeLessThan(2500);
 });
-
-function existsIn(folder: string, name: string): boolean {
-  try {
-    return Boolean(realpathSync(join(folder, name)));
-  } catch {
-    return false;
-  }
-}

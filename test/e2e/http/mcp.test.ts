@@ -1,57 +1,45 @@
 /** MCP at /mcp of the service, with a real client: the same sessions' worth of tools as over stdio, and access as for all else. */
 
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { expect, onTestFinished, test } from 'vitest';
-import { ok, type Service, useService } from './service.ts';
+import { expect, test } from 'vitest';
+import { connectMcp } from './mcp-client.ts';
+import { ok, useService } from './service.ts';
 
 const KEY = 'mcp-key-0123456789';
 const service = await useService({ env: { CUVETTE_API_KEY: KEY } });
 
-async function connect({ url }: Service, path = '/mcp', headers: Record<string, string> = { 'x-api-key': KEY }) {
-  const client = new Client({ name: 'e2e', version: '1' });
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}${path}`), { requestInit: { headers } }));
-  onTestFinished(() => client.close());
-  return {
-    client,
-    async execute(code: string, more: Record<string, unknown> = {}) {
-      const result = await client.callTool({ name: 'execute', arguments: { code, ...more } }, { timeout: 40_000 });
-      const texts = result.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
-      const { content, structuredContent: structured, isError = false } = result;
-      return { text: texts.join('\n'), content, structured, isError };
-    },
-  };
-}
+const connect = (path?: string, headers: Record<string, string> = { 'x-api-key': KEY }) =>
+  connectMcp(service, path, headers);
 
 test('Python runs, and keeps its variables over connections', async () => {
-  const first = await connect(service);
+  const first = await connect();
   expect((await first.execute('x = 40; x + 2')).text).toBe('42');
-  const second = await connect(service, '/v1/mcp', { authorization: `Bearer ${KEY}` });
+  const second = await connect('/v1/mcp', { authorization: `Bearer ${KEY}` });
   expect((await second.execute('x')).text).toBe('40');
   const other = await second.execute('"x" in dir()', { session: 'new' });
   expect(other.text).toContain('False');
 });
 
 test('bash runs, and keeps its variables and its folder', async () => {
-  const { execute } = await connect(service);
+  const { execute } = await connect();
   await execute('y=1; mkdir -p sub; cd sub', { interpreter: 'bash' });
   const { text, isError } = await execute('echo "$y"; pwd', { interpreter: 'bash' });
   expect([text, isError]).toEqual(['1\n/mnt/data/sub', false]);
 });
 
 test('files of one language are there in the other', async () => {
-  const { execute } = await connect(service);
+  const { execute } = await connect();
   await execute('open("/mnt/data/shared.txt", "w").write("from Python")');
   expect((await execute('cat /mnt/data/shared.txt', { interpreter: 'bash' })).text).toBe('from Python');
 });
 
 test('the other languages run', async () => {
-  const { execute } = await connect(service);
+  const { execute } = await connect();
   expect((await execute('console.log(1 + 1)', { interpreter: 'node' })).text).toBe('2');
   expect((await execute('enum E { A = 3 }\nconsole.log(E.A)', { interpreter: 'typescript' })).text).toBe('3');
 });
 
 test('a figure comes as an image', async () => {
-  const { execute } = await connect(service);
+  const { execute } = await connect();
   const { content } = await execute('import matplotlib.pyplot as plt; plt.plot([1, 3, 2]); plt.show()', {
     session: 'new',
   });
@@ -61,7 +49,7 @@ test('a figure comes as an image', async () => {
 });
 
 test('an error is told as one, with its reason', async () => {
-  const { execute } = await connect(service);
+  const { execute } = await connect();
   const { isError, structured, text } = await execute('1/0');
   expect(isError).toBe(true);
   expect(structured).toMatchObject({ outcome: 'error', reason: { code: 'exception' } });
@@ -69,7 +57,7 @@ test('an error is told as one, with its reason', async () => {
 });
 
 test('the tools are listed, and have descriptions', async () => {
-  const { client } = await connect(service);
+  const { client } = await connect();
   const { tools } = await client.listTools();
   const names = tools.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['execute', 'get_output', 'interrupt', 'list_interpreters']));
@@ -77,12 +65,12 @@ test('the tools are listed, and have descriptions', async () => {
 });
 
 test('nobody connects without a credential', async () => {
-  await expect(connect(service, '/mcp', {})).rejects.toThrow();
-  await expect(connect(service, '/mcp', { 'x-api-key': 'wrong' })).rejects.toThrow();
+  await expect(connect('/mcp', {})).rejects.toThrow();
+  await expect(connect('/mcp', { 'x-api-key': 'wrong' })).rejects.toThrow();
 });
 
 test('what tools do is counted as the service’s work', async () => {
-  const { execute } = await connect(service);
+  const { execute } = await connect();
   await execute('1');
   const health = ok(await service.as({ 'x-api-key': KEY }).get('/health')).json<{ active_sessions: number }>();
   expect(health.active_sessions).toBeGreaterThanOrEqual(1);

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createHome, type Home, parentOf, processesOf, runCli } from '../harness.ts';
+import { allGone, createHome, type Home, parentOf, processesOf, runCli } from '../harness.ts';
 import { anotherService, endHome, nameOf, ok, refusalOf, startService, useService } from './service.ts';
 
 const service = await useService();
@@ -11,7 +11,7 @@ const service = await useService();
 test('the first lines say where it is, what it has, who may come in, and how to try it', async () => {
   const [first, second] = service.stdout().split('\n');
   expect(first).toMatch(
-    /^Cuvette \d+\.\d+\.\d+ · http:\/\/127\.0\.0\.1:\d+ · sandbox: none .* · Python 3\.\d+ \(.*\) · bash · node · ts · go · c\+\+$/,
+    /^Cuvette \d+\.\d+\.\d+ · http:\/\/127\.0\.0\.1:\d+ · sandbox: on \(bubblewrap \d.*no network\) · Python 3\.\d+ \(.*\) · bash · node · ts · go · c\+\+$/,
   );
   expect(second).toBe('Access: open to every program on this machine');
   expect(service.stdout()).toContain(`LIBRECHAT_CODE_BASEURL=${service.url}/v1`);
@@ -238,20 +238,28 @@ describe('the end', () => {
       .map(String)
       .filter((name) => !/\.db(-wal|-shm)?$/.test(name));
 
+  /** What a runtime folder always has in it. */
+  const FOLDERS = /^cuvette(\/[bkz]|\/servers|\/c(\/[kz])?)?$/;
+
   /** What is mounted that could be ours. */
   const mountsOf = (home: Home) =>
     readFileSync('/proc/self/mountinfo', 'utf8')
       .split('\n')
       .filter((line) => line.includes(home.root) || line.includes('/mnt/'));
 
-  test.each(['SIGINT', 'SIGTERM'] as const)(
-    'by %s leaves no program, socket, mount or temporary file',
-    async (signal) => {
+  test.each([
+    ['SIGINT', 'auto'],
+    ['SIGTERM', 'auto'],
+    ['SIGINT', 'off'],
+    ['SIGTERM', 'off'],
+  ] as const)(
+    'by %s, with --sandbox %s, leaves no program, socket, mount or temporary file',
+    async (signal, sandbox) => {
       const home = createHome();
       const temporary = home.project('t');
       const mounts = mountsOf(home);
       try {
-        const one = await startService({ home, env: { TMPDIR: temporary } });
+        const one = await startService({ home, args: ['--sandbox', sandbox], env: { TMPDIR: temporary } });
         await Promise.all([
           one.bash('echo x > kept; sleep 0.1'),
           one.exec({ lang: 'js', code: 'console.log(1)' }),
@@ -263,10 +271,13 @@ describe('the end', () => {
         if (signal === 'SIGINT') await one.python('x = 1; open("f", "w").write("f"); None', { entity_id: 'a' });
         const { code, stderr } = await one.stop(signal);
         expect([code, stderr]).toEqual([0, '']);
-        const left = processesOf(home.root).filter(({ pid }) => nameOf(pid) !== 'cuvette-zygote' && !isSpare(pid));
-        expect(left).toEqual([]);
+        if (sandbox === 'off') {
+          const left = processesOf(home.root).filter(({ pid }) => nameOf(pid) !== 'cuvette-zygote' && !isSpare(pid));
+          expect(left).toEqual([]);
+        } else await allGone(home.root);
         expect(mountsOf(home)).toEqual(mounts);
-        const runtime = filesOf(home, 'r').filter((name) => !/^cuvette(\/z(\/.*)?|\/[bk]|\/servers)?$/.test(name));
+        const waiting = sandbox === 'off' ? /^cuvette\/z\/.*/ : /^$/;
+        const runtime = filesOf(home, 'r').filter((name) => !FOLDERS.test(name) && !waiting.test(name));
         expect(runtime).toEqual([]);
         const unfinished = /incoming\/.*\/|programs\/|\.aside|\.part|\.new|cuvette-tools|placing/;
         expect(filesOf(home, 'd').filter((name) => unfinished.test(name))).toEqual([]);

@@ -4,11 +4,13 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { gone, isAlive, useHome, waitFor } from '../harness.ts';
-import { startService } from './service.ts';
+import { allGone, processesOf, useHome, waitFor } from '../harness.ts';
+import { nameOf, startService } from './service.ts';
 
 const home = useHome();
-const WHO = 'import os; print(os.getpid())';
+/** The processes that run the Python of a session. */
+const workersOf = (session: string) =>
+  processesOf(session).flatMap(({ pid }) => (nameOf(pid) === 'cuvette-python' ? [pid] : []));
 
 test.each(['SIGTERM', 'SIGKILL'] as const)(
   'after %s, the next service has the sessions and the files',
@@ -17,23 +19,21 @@ test.each(['SIGTERM', 'SIGKILL'] as const)(
     const hint = `v2:conversation:${entity_id}`;
     const before = await startService({ home });
     const uploaded = await before.upload('up.txt', 'uploaded', { entity_id });
-    const python = await before.python(`import os; x = [1]; open("f.txt", "w").write("f"); ${WHO}`, { entity_id });
+    const python = await before.python('x = [1]; open("f.txt", "w").write("f"); None', { entity_id });
     const shell = await before.bash('y=2; cd /tmp; f() { echo "f $y"; }; echo s > /mnt/data/s.txt', {
       runtime_session_hint: hint,
     });
+    const workers = workersOf(python.session_id);
+    expect(workers).toHaveLength(1);
     const ended = await before.stop(signal);
     expect(ended.code).toBe(signal === 'SIGTERM' ? 0 : null);
     expect(ended.stderr).toBe('');
-    const worker = Number(python.stdout.trim().split('\n').at(-1));
-    expect(isAlive(worker), 'the interpreter waits').toBe(true);
+    expect(workersOf(python.session_id), 'the interpreter waits').toEqual(workers);
 
     const after = await startService({ home });
-    const again = await after.python(`print(x, open("f.txt").read(), open("up.txt").read()); ${WHO}`, { entity_id });
-    expect([again.session_id, again.stdout, again.stderr]).toEqual([
-      python.session_id,
-      `[1] f uploaded\n${worker}\n`,
-      '',
-    ]);
+    const again = await after.python('print(x, open("f.txt").read(), open("up.txt").read())', { entity_id });
+    expect([again.session_id, again.stdout, again.stderr]).toEqual([python.session_id, '[1] f uploaded\n', '']);
+    expect(workersOf(python.session_id)).toEqual(workers);
     const byId = await after.python('x.append(2); print(x)', { session_id: python.session_id });
     expect(byId.stdout).toBe('[1, 2]\n');
     const back = await after.bash('f; pwd; cat /mnt/data/s.txt', { runtime_session_hint: hint });
@@ -49,15 +49,16 @@ test.each(['SIGTERM', 'SIGKILL'] as const)(
     expect(contents).toEqual(['f', 's\n', 'uploaded']);
     const last = await after.stop('SIGINT');
     expect([last.code, last.stderr]).toEqual([0, '']);
-    await gone(worker);
+    for (const { session_id } of [python, shell]) await allGone(session_id);
   },
 );
 
 test('after SIGINT, variables are gone and files are there', async () => {
   const before = await startService({ home });
-  const first = await before.python(`x = 1; open("f.txt", "w").write("f"); ${WHO}`, { entity_id: 'interrupted' });
+  const first = await before.python('x = 1; open("f.txt", "w").write("f"); None', { entity_id: 'interrupted' });
+  expect(workersOf(first.session_id)).toHaveLength(1);
   expect((await before.stop('SIGINT')).code).toBe(0);
-  await gone(Number(first.stdout.trim().split('\n').at(-1)));
+  await allGone(first.session_id);
 
   const after = await startService({ home });
   const again = await after.python('print("x" in dir(), open("f.txt").read())', { entity_id: 'interrupted' });

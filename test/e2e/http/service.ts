@@ -1,8 +1,9 @@
 /** A `cuvette serve` in a home of its own, and what its callers send: requests as bytes, forms, streams of events. */
 
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, onTestFinished } from 'vitest';
 import { createHome, type Home, kill, MAIN, processesOf, waitFor } from '../harness.ts';
@@ -45,6 +46,7 @@ export interface ExecAnswer {
     signal: string | null;
     status: string | null;
     message: string | null;
+    reason: string | null;
     memory: number | null;
     cpu_time: number | null;
     wall_time: number | null;
@@ -318,16 +320,17 @@ export async function anotherService(options: ServiceOptions): Promise<Service> 
   return service;
 }
 
-/** What it says, and the code it ends with, where it has a reason not to start; fails if it goes on. */
+/** What it says, and the code it ends with, where it has a reason not to start. One that starts all the same is ended at once, and fails. */
 export async function refusalOf(
   home: Home,
   args: string[],
   env: Record<string, string | undefined> = {},
 ): Promise<Ended> {
-  const { ended, kill: end } = spawnService({ home, args, env });
-  const patience = setTimeout(() => end('SIGKILL'), 10_000);
+  const { ended, stdout, kill: end } = spawnService({ home, args, env });
+  const deadline = Date.now() + 10_000;
+  const watch = setInterval(() => (stdout() !== '' || Date.now() > deadline) && end('SIGKILL'), 10);
   const result = await ended;
-  clearTimeout(patience);
+  clearInterval(watch);
   if (result.signal !== null) throw new Error(`It did not end; it said: ${result.stdout}${result.stderr}`);
   return result;
 }
@@ -388,6 +391,27 @@ function spawnService({ home, args = [], env = {}, cwd }: ServiceOptions) {
     ended,
     hasEnded: () => child.exitCode !== null || child.signalCode !== null,
     kill: (signal: NodeJS.Signals) => child.kill(signal),
+  };
+}
+
+// -- what code does, seen from outside --------------------------------------------------------------
+
+export interface Mark {
+  /** The path for code. */
+  readonly path: string;
+  isThere(): boolean;
+}
+
+let marks = 0;
+
+/** A file for code to leave in its workspace, in whichever session, under a name that nothing else has. */
+export function unusedMark({ data }: Home): Mark {
+  marks += 1;
+  const name = `mark-${marks}`;
+  const sessions = join(data, 'sessions');
+  return {
+    path: `/mnt/data/${name}`,
+    isThere: () => readdirSync(sessions).some((id) => existsSync(join(sessions, id, 'workspace', name))),
   };
 }
 

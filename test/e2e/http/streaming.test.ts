@@ -1,10 +1,9 @@
 /** Code that is told of as it happens: its order, coming back to it, silence, and callers that go away. */
 
-import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { waitFor } from '../harness.ts';
-import { type Problem, type StreamEvent, useService } from './service.ts';
+import { allGone, processesOf, waitFor } from '../harness.ts';
+import { type Problem, type StreamEvent, unusedMark, useService } from './service.ts';
 
 const service = await useService();
 // Under way while the other tests run: it takes longer than all of them.
@@ -12,11 +11,6 @@ const silent = service.stream({ lang: 'py', code: 'import time; time.sleep(16)' 
 const TICKS = 'import time\nfor i in range(8):\n    print(i, flush=True)\n    time.sleep(0.15)';
 
 const bare = (events: StreamEvent[]) => events.map(({ at: _, ...event }) => event);
-let files = 0;
-const unusedPath = () => {
-  files += 1;
-  return `${service.home.root}/written-${files}`;
-};
 
 describe('events', () => {
   test('come in order, as they happen, and each has an id of its own', async () => {
@@ -84,8 +78,13 @@ describe('events', () => {
 
 describe('coming back', () => {
   test('with the last id gives the rest, once, and the code does not run again', async () => {
-    const path = unusedPath();
-    const request = { lang: 'py', code: `open("${path}", "a").write("run ").real\n${TICKS}`, background: true };
+    const entity_id = 'back';
+    const request = {
+      lang: 'py',
+      code: `open("runs", "a").write("run ").real\n${TICKS}`,
+      background: true,
+      entity_id,
+    };
     const first = await service.stream(request);
     await waitFor('three events', () => first.events.length >= 4);
     first.close();
@@ -104,7 +103,7 @@ describe('coming back', () => {
     expect(bare(whole.events)).toEqual(bare(all.slice(1)));
     const last = await service.stream({}, { 'last-event-id': all.at(-1)?.eventId ?? '' });
     expect([await last.ended, last.events]).toEqual([true, []]);
-    expect((await service.bash(`cat ${path}`)).stdout).toBe('run ');
+    expect((await service.bash('cat runs', { entity_id })).stdout).toBe('run ');
   });
 
   test.each(['x', `${'x'.repeat(21)}.1.1`, '../../etc'])(
@@ -121,8 +120,8 @@ describe.concurrent('a caller that goes away', () => {
     ['py', (path: string) => `import time\nprint("begun", flush=True)\ntime.sleep(2)\nopen("${path}", "w")`],
     ['bash', (path: string) => `echo begun; sleep 2; touch ${path}`],
   ])('from a stream of %s interrupts the code', async (lang, code) => {
-    const path = unusedPath();
-    const stream = await service.stream({ lang, code: code(path), entity_id: `away-${lang}` });
+    const mark = unusedMark(service.home);
+    const stream = await service.stream({ lang, code: code(mark.path), entity_id: `away-${lang}` });
     await stream.event('stream');
     const began = performance.now();
     stream.close();
@@ -134,25 +133,43 @@ describe.concurrent('a caller that goes away', () => {
     expect(next.stdout).toBe('next\n');
     expect(performance.now() - began, 'it did not wait for the end').toBeLessThan(1500);
     await sleep(Math.max(0, 2500 - (performance.now() - began)));
-    expect(existsSync(path)).toBe(false);
+    expect(mark.isThere()).toBe(false);
   });
 
   test.each([
-    ['py', (path: string) => `import time\nopen("${path}.begun", "w")\ntime.sleep(2)\nopen("${path}", "w")`],
-    ['bash', (path: string) => `touch ${path}.begun; sleep 2; touch ${path}`],
+    [
+      'py',
+      (begun: string, ended: string) => `import time\nopen("${begun}", "w")\ntime.sleep(2)\nopen("${ended}", "w")`,
+    ],
+    ['bash', (begun: string, ended: string) => `touch ${begun}; sleep 2; touch ${ended}`],
   ])('from a call of %s interrupts the code', async (lang, code) => {
-    const path = unusedPath();
+    const [begun, ended] = [unusedMark(service.home), unusedMark(service.home)];
     const abort = new AbortController();
-    const call = service.exec({ lang, code: code(path) }, { signal: abort.signal });
-    await waitFor('the code runs', () => existsSync(`${path}.begun`));
+    const body = { lang, code: code(begun.path, ended.path), entity_id: `left-${lang}` };
+    const call = service.exec(body, { signal: abort.signal });
+    await waitFor('the code runs', begun.isThere);
     abort.abort();
     await expect(call).rejects.toThrow();
     await sleep(2500);
-    expect(existsSync(path)).toBe(false);
+    expect([begun.isThere(), ended.isThere()]).toEqual([true, false]);
+  });
+
+  test.each([
+    ['py', (seconds: string) => `import subprocess; subprocess.run(["sleep", "${seconds}"])`],
+    ['bash', (seconds: string) => `sleep ${seconds}; true`],
+  ])('from a call of %s without a name ends what the code started', async (lang, code) => {
+    const seconds = `60.${process.pid}${lang.length}`;
+    const abort = new AbortController();
+    const call = service.exec({ lang, code: code(seconds) }, { signal: abort.signal });
+    const { root } = service.home;
+    await waitFor('the code runs', () => processesOf(root, `sleep ${seconds}`).length > 0);
+    abort.abort();
+    await expect(call).rejects.toThrow();
+    await allGone(root, `sleep ${seconds}`);
   });
 
   test('while the call still waits for its turn keeps the code from ever running', async () => {
-    const path = unusedPath();
+    const mark = unusedMark(service.home);
     const entity_id = 'turns';
     const busy = await service.stream({
       lang: 'py',
@@ -161,22 +178,25 @@ describe.concurrent('a caller that goes away', () => {
     });
     await busy.event('stream');
     const abort = new AbortController();
-    const waiting = service.exec({ lang: 'py', entity_id, code: `open("${path}", "w")` }, { signal: abort.signal });
+    const waiting = service.exec(
+      { lang: 'py', entity_id, code: `open("${mark.path}", "w")` },
+      { signal: abort.signal },
+    );
     await sleep(200);
     abort.abort();
     await expect(waiting).rejects.toThrow();
     await busy.ended;
     await service.python('1', { entity_id });
-    expect(existsSync(path)).toBe(false);
+    expect(mark.isThere()).toBe(false);
   });
 
   test('from what runs in the background leaves it alone', async () => {
-    const path = unusedPath();
-    const code = `import time\nprint("begun", flush=True)\ntime.sleep(0.7)\nopen("${path}", "w")\nkept = 1`;
+    const mark = unusedMark(service.home);
+    const code = `import time\nprint("begun", flush=True)\ntime.sleep(0.7)\nopen("${mark.path}", "w")\nkept = 1`;
     const stream = await service.stream({ lang: 'py', code, background: true, entity_id: 'behind' });
     await stream.event('stream');
     stream.close();
-    await waitFor('it has written its file', () => existsSync(path));
+    await waitFor('it has written its file', mark.isThere);
     expect((await service.python('print(kept)', { entity_id: 'behind' })).stdout).toBe('1\n');
   });
 });

@@ -82,6 +82,16 @@ describe.skipIf(skip)('a C++ program', { timeout: 60_000 }, () => {
     expect(await run(code)).toMatchObject({ steps: ['build', 'run'], stdout: '1' });
   });
 
+  it('that may include files of the workspace is kept for that workspace alone', async () => {
+    const { run, cache } = openSession(cpp);
+    const other = openSession(cpp, cache);
+    const plain = `${MAIN}int main() { puts("plain"); }`;
+    const including = `${MAIN}#include "limits.h"\nint main() { puts("including"); }`;
+    for (const code of [plain, including]) await run(code);
+    expect(await other.run(plain)).toMatchObject({ steps: ['run'] });
+    expect(await other.run(including)).toMatchObject({ steps: ['build', 'run'] });
+  });
+
   it('is not kept if a file changed while it was built', async () => {
     const { plan, workspace } = openSession(cpp);
     writeFileSync(join(workspace, 'a.h'), '#define A 1\n');

@@ -1,0 +1,131 @@
+"""A control group for each session: what it may use together of memory, processes and processor, whatever it starts.
+
+The server has made a folder for it in every hierarchy that it could, and gave it to this process. Absent ones limit nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from cuvette_driver import processes
+
+PERIOD = 100_000
+
+
+class Group:
+    """One session's group, made before the session's first process. Code joins it, and what code starts is in it too; the keeper,
+    which must be able to act when the session's share is used up, stays outside where that is cheap."""
+
+    def __init__(self, policy: dict[str, Any], name: str) -> None:
+        given = policy["cgroup"] or {"version": 0, "folders": {}}
+        self.version: int = given["version"]
+        # On version 2, all controllers share one folder.
+        self.folders = {kind: os.path.join(folder, name) for kind, folder in given["folders"].items()}
+        self.limits: dict[str, int] = policy["limits"]
+        # Held open: the session itself has no path to them.
+        self.counters: dict[str, int] = {}
+        self.entrances: list[int] = []
+
+    def make(self) -> None:
+        for folder in set(self.folders.values()):
+            os.mkdir(folder)
+        self._limit()
+        for kind, file in self._counter_files():
+            self.counters[kind] = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        if self.version == 2:
+            # To join takes a lock that holds up every fork on the machine for milliseconds: done once, ahead of the session.
+            for folder in set(self.folders.values()):
+                _write(os.path.join(folder, "cgroup.procs"), "0")
+        else:
+            # Version 1 takes a single thread without that lock.
+            entrances = [os.path.join(folder, "tasks") for folder in self.folders.values()]
+            self.entrances = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in entrances]
+
+    def join(self) -> None:
+        """In a process that is to run code."""
+        for entrance in self.entrances:
+            os.write(entrance, b"0")
+
+    def _limit(self) -> None:
+        is_2 = self.version == 2
+        memory, processes, cpus = self.limits["memory"], self.limits["processes"], self.limits["cpus"]
+        if memory:
+            self._set("memory", "memory.max" if is_2 else "memory.limit_in_bytes", str(memory))
+            # Without swap, or a session would slow down everybody before it is ended. Absent where the kernel does not count it.
+            self._try("memory", "memory.swap.max" if is_2 else "memory.memsw.limit_in_bytes", "0" if is_2 else str(memory))
+        if processes:
+            self._set("pids", "pids.max", str(processes))
+        if cpus and is_2:
+            self._set("cpu", "cpu.max", "%d %d" % (cpus * PERIOD, PERIOD))
+        elif cpus:
+            self._set("cpu", "cpu.cfs_quota_us", str(cpus * PERIOD))
+
+    def _set(self, kind: str, file: str, value: str) -> None:
+        if kind in self.folders:
+            _write(os.path.join(self.folders[kind], file), value)
+
+    def _try(self, kind: str, file: str, value: str) -> None:
+        try:
+            self._set(kind, file, value)
+        except OSError:
+            pass
+
+    def _counter_files(self) -> list[tuple[str, str]]:
+        names = {"memory": "memory.events" if self.version == 2 else "memory.oom_control", "pids": "pids.events"}
+        return [(kind, os.path.join(self.folders[kind], name)) for kind, name in names.items() if kind in self.folders]
+
+    def count(self, kind: str) -> int | None:
+        """How often the limit was hit; None if there is none."""
+        if kind not in self.counters:
+            return None
+        word = b"oom_kill " if kind == "memory" else b"max "
+        for line in os.pread(self.counters[kind], 4096, 0).splitlines():
+            if line.startswith(word):
+                return int(line.split()[1])
+        return 0
+
+
+def open_folders(policy: dict[str, Any]) -> None:
+    """A zygote's own folder among those of others: named by its process, so that whoever finds it knows whether it lives."""
+    given = policy["cgroup"]
+    if given is None:
+        return
+    started = processes.read("/proc/self/stat").rpartition(b")")[2].split()[19].decode()
+    name = "z%d-%s" % (os.getpid(), started)
+    given["folders"] = {kind: os.path.join(folder, name) for kind, folder in given["folders"].items()}
+    for folder in set(given["folders"].values()):
+        os.mkdir(folder)
+        if given["version"] == 2:
+            for kind in given["folders"]:
+                _write(os.path.join(folder, "cgroup.subtree_control"), "+" + kind)
+
+
+def close_folders(policy: dict[str, Any]) -> None:
+    for folder in set((policy["cgroup"] or {"folders": {}})["folders"].values()):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            pass  # Sessions live on in it.
+
+
+def remove(policy: dict[str, Any], name: str) -> bool:
+    """Once the session has ended; False while the kernel has not yet let go of its last process."""
+    given = policy["cgroup"] or {"folders": {}}
+    is_gone = True
+    for folder in {os.path.join(folder, name) for folder in given["folders"].values()}:
+        try:
+            os.rmdir(folder)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            is_gone = False
+    return is_gone
+
+
+def _write(path: str, text: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)

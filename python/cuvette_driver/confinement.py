@@ -1,0 +1,279 @@
+"""How a session is confined, step by step: the zygote's own user namespace, a birth into new namespaces, a root of its own, and no rights.
+
+The server has put the zygote into a root made by bubblewrap, which holds what sessions may see, and below HIDDEN what only we may.
+The keeper is the first process of its session's pid namespace: what code in there does to it has no effect, and all of it ends with it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+from typing import Any
+
+from cuvette_driver import cgroup, linux, namespaces, processes, seccomp
+from cuvette_driver.births import Births
+from cuvette_driver.guard import Guard
+from cuvette_driver.namespaces import MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, bind, check, libc, mount
+
+HIDDEN = "/cuvette"
+PROGRAMS, PROGRAM = "/mnt/programs", "/mnt/program"
+CODE_USER = 1000
+HOSTNAME = b"cuvette"
+PROXY_PORT = 3128
+
+PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 4, 24, 47, 4
+CAPABILITY_VERSION_3 = 0x20080522
+LAST_CAPABILITY = 63
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+
+Policy = dict[str, Any]
+
+
+def read_policy(path: str) -> Policy:
+    """Gives up root before all else, for good: whoever owns what is hidden from sessions is the user to be."""
+    if os.geteuid() == 0:
+        user = os.stat(os.path.join(HIDDEN, "run")).st_uid
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+        set_dumpable(True)  # Or its own files in /proc would be root's from here on.
+    with open(path) as file:
+        policy: Policy = json.load(file)
+    return policy
+
+
+class Confiner(Births):
+    """For the zygote: a user namespace of its own lets it make others."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        cgroup.open_folders(policy)
+        namespaces.unshare_user(CODE_USER, namespaces.CLONE_NEWNS)
+        namespaces.keep_mounts_private()
+        self.way_out = start_egress(policy["proxy"]) if policy["network"] == "proxy" else None
+
+    def birth(self) -> Confinement:
+        return Confinement.give_birth(self.policy, self.way_out)
+
+    def clean_up(self, name: str) -> bool:
+        return cgroup.remove(self.policy, name)
+
+    def close(self) -> None:
+        cgroup.close_folders(self.policy)
+
+
+def start_egress(proxy: str) -> socket.socket:
+    """A process that carries connections from sessions to the server's proxy; it ends with the zygote."""
+    from cuvette_driver import egress
+
+    ours, theirs = socket.socketpair()
+    if os.fork() == 0:
+        try:
+            ours.close()
+            linux.name_process("cuvette-egress")
+            egress.run(theirs, proxy)
+        finally:
+            os._exit(0)
+    theirs.close()
+    return ours
+
+
+class Confinement:
+    """One session's, in its keeper."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.limits: dict[str, int] = policy["limits"]
+        self.group = cgroup.Group(policy, str(os.getpid()))
+        self.name = str(os.getpid())
+        self.guard = Guard(self.group, self.limits)
+        self.is_settled = False
+        # The machine's processes, of which the session sees none.
+        self.processes = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.pid = 0
+
+    @classmethod
+    def give_birth(cls, policy: Policy, egress: socket.socket | None) -> Confinement:
+        """Returns in a new process, the first of new namespaces; the one that called this ends."""
+        self = cls(policy)
+        self.group.make()
+        others = namespaces.CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | namespaces.CLONE_NEWUTS
+        namespaces.unshare(others | (0 if policy["network"] == "allow" else namespaces.CLONE_NEWNET))
+        if os.fork() != 0:
+            os._exit(0)
+        self.pid = int(os.readlink("self", dir_fd=self.processes))
+        self.furnish(egress)
+        return self
+
+    def furnish(self, egress: socket.socket | None) -> None:
+        """What every session has for itself, whichever it will be."""
+        mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+        for source, target in self.policy["covers"]:
+            bind(source, target)
+        # As much as the session may have at all: it counts as memory where the kernel counts, and is bounded where it does not.
+        size = self.limits["memory"] // 2 or "50%"
+        mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777,size=%s,nr_inodes=10000" % size)
+        mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+        assert libc is not None
+        check(libc.sethostname(HOSTNAME, len(HOSTNAME)), "sethostname")
+        if self.policy["network"] != "allow":
+            bring_loopback_up()
+        if egress is not None:
+            self.open_way_out(egress)
+            egress.close()
+        if self.limits["cpus"]:
+            keep_to_processors(self.limits["cpus"], self.pid)
+
+    def open_way_out(self, egress: socket.socket) -> None:
+        """Connections to this address in the session go to the server's proxy, for as long as the session lives."""
+        life, self.life = os.pipe()
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", PROXY_PORT))
+            listener.listen(64)
+            socket.send_fds(egress, [b"\n"], [listener.fileno(), life])
+        os.close(life)
+
+    def settle(self, mounts: list[list[str]]) -> None:
+        """Puts the session's own folders into their places, and hides where they came from."""
+        folders = [open_folder(source) for source, _ in mounts]
+        # What the system or a tool has below one of these places is found there still.
+        kept = [(target, os.open(target, os.O_PATH | os.O_CLOEXEC)) for target in self.policy["kept"]]
+        for source, target in mounts:
+            os.makedirs(target, exist_ok=True)  # One may be below another.
+            bind(source, target)
+        for target, fd in kept:
+            os.makedirs(target, exist_ok=True)
+            bind("/proc/self/fd/%d" % fd, target)
+            os.close(fd)
+        cover(HIDDEN)
+        self.guard.watch(folders)
+        self.is_settled = True
+
+    def show_program(self, folder: str) -> None:
+        """In a process that is to become a program: its own folder at PROGRAM, and no other program's."""
+        namespaces.unshare(namespaces.CLONE_NEWNS)
+        bind(os.path.join(PROGRAMS, folder), PROGRAM)
+        cover(PROGRAMS)
+
+    @property
+    def names(self) -> tuple[int, bytes]:
+        """Of its first process, for the machine, and of its control group."""
+        return self.pid, self.name.encode()
+
+    def protect_keeper(self) -> None:
+        """Nothing that runs as the same user can look into this process, or trace it; signals from inside have no effect."""
+        set_dumpable(False)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def renounce_as_interpreter(self, kept: set[int]) -> None:
+        """In a forked worker, which keeps some descriptors. One that asks for too much memory is told so, and lives on."""
+        memory = self.limits["memory"]
+        limits = {**self.resource_limits(), resource.RLIMIT_DATA: memory and memory + own_data()}
+        self.group.join()
+        close_all_but(kept)
+        renounce(limits)
+
+    def renounce_as_program(self, limits: dict[int, int]) -> None:
+        """In a process that is to become a program, under limits of its own beside the session's."""
+        self.group.join()
+        renounce({**self.resource_limits(), **limits})
+
+    def resource_limits(self) -> dict[int, int]:
+        limits = {
+            resource.RLIMIT_NOFILE: self.limits["openFiles"],
+            resource.RLIMIT_FSIZE: self.limits["disk"],
+        }
+        if self.group.count("pids") is None:
+            limits[resource.RLIMIT_NPROC] = self.limits["processes"]
+        return limits
+
+
+def renounce(limits: dict[int, int]) -> None:
+    """Limits, and not a single right, for good."""
+    set_dumpable(True)
+    namespaces.unshare_user(CODE_USER)
+    # What the kernel counts by user, it counts in this namespace apart: all sessions have the same user outside.
+    for limit, value in ((resource.RLIMIT_SIGPENDING, 1024), (resource.RLIMIT_MSGQUEUE, 1 << 19), (resource.RLIMIT_MEMLOCK, 1 << 23)):
+        set_limit(limit, value)
+    for name, value in (("max_inotify_instances", 16), ("max_inotify_watches", 8192), ("max_user_namespaces", 0)):
+        write("/proc/sys/user/" + name, str(value))
+    write("/proc/self/oom_score_adj", "1000")
+    for limit, value in limits.items():
+        if value:
+            set_limit(limit, value)
+    set_limit(resource.RLIMIT_CORE, 0)
+    drop_capabilities()
+    set_dumpable(True)
+    seccomp.install()
+
+
+def set_limit(limit: int, value: int) -> None:
+    """For good; a limit that is lower already stays."""
+    _, hard = resource.getrlimit(limit)
+    least = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(limit, (least, least))
+
+
+def open_folder(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def own_data() -> int:
+    """Bytes that this process has already, shared with the zygote that it was forked from."""
+    for line in processes.read("/proc/self/status").splitlines():
+        if line.startswith(b"VmData:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def close_all_but(kept: set[int]) -> None:
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd > 2 and fd not in kept:
+            try:
+                os.close(fd)
+            except OSError:
+                pass  # The one that the list was read from.
+
+
+def cover(folder: str) -> None:
+    mount("tmpfs", folder, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=555,size=4k")
+
+
+def drop_capabilities() -> None:
+    assert libc is not None
+    libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    for number in range(LAST_CAPABILITY + 1):
+        if libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0) != 0:
+            break
+    header = struct.pack("=II", CAPABILITY_VERSION_3, 0)
+    check(libc.capset(header, bytes(24)), "capset")
+
+
+def set_dumpable(is_dumpable: bool) -> None:
+    assert libc is not None
+    libc.prctl(PR_SET_DUMPABLE, int(is_dumpable), 0, 0, 0)
+
+
+def bring_loopback_up() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
+
+
+def keep_to_processors(count: int, which: int) -> None:
+    """As many processors as it may use, so that programs count no more; not the same ones for every session."""
+    all_of_them = sorted(os.sched_getaffinity(0))
+    start = which % len(all_of_them)
+    os.sched_setaffinity(0, set((all_of_them * 2)[start : start + min(count, len(all_of_them))]))
+
+
+def write(path: str, text: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)

@@ -1,0 +1,48 @@
+"""Confines itself as a session is confined, and says in JSON whether that went well: run as a program, before anybody counts on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+if __name__ == "__main__":
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+from cuvette_driver import seccomp  # noqa: E402
+from cuvette_driver.confinement import Confiner, read_policy  # noqa: E402
+
+PATIENCE = 2.0
+
+
+def main(policy_file: str) -> None:
+    births = Confiner(read_policy(policy_file))
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            confinement = births.birth()
+            confinement.settle([])
+            confinement.renounce_as_interpreter({writer})
+            os.write(writer, confinement.name.encode())
+        except BaseException as error:
+            os.write(writer, b"!" + str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(pid, 0)
+    said = b""
+    while part := os.read(reader, 4096):
+        said += part
+    if said.startswith(b"!") or not said:
+        sys.exit(said[1:].decode() or "the confined process ended without a word")
+    deadline = time.monotonic() + PATIENCE
+    while not births.clean_up(said.decode()) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    births.close()
+    print(json.dumps({"seccomp": seccomp.is_known()}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

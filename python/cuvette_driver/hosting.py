@@ -1,0 +1,76 @@
+"""A Python that is not ours, in a confined session: run there as any program is, with a keeper of its own that is confined with it.
+
+Nothing of it is trusted. All that it gets from outside is the session's socket, already listening, and what it is to run as.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from typing import Any, Callable
+
+from cuvette_driver import keeper, processes
+from cuvette_driver.program_process import hide_descriptors, open_input
+from cuvette_driver.wire import Message, decode, encode
+
+HOSTED = "--hosted"
+LISTENER = 3
+EVERY = 0.2
+CANNOT_RUN = 127
+
+
+def host(confinement: Any, listener: socket.socket, request: Message, is_wanted: Callable[[], bool]) -> None:
+    """In the session's trusted keeper: starts it, watches what it uses, and returns when it has ended or is not wanted any more."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    given = open_input(encode(request).decode())
+    pid = os.fork()
+    if pid == 0:
+        try:
+            become(confinement, listener, request, given)
+        except BaseException as error:
+            os.write(2, ("%s cannot be run: %s\n" % (request["interpreter"], error)).encode())
+        finally:
+            os._exit(CANNOT_RUN)
+    os.close(given)
+    listener.close()
+    confinement.guard.begin()
+    while processes.is_alive(pid) and is_wanted():
+        if confinement.guard.check() is not None:
+            os.kill(pid, signal.SIGKILL)
+        signal.sigtimedwait({signal.SIGCHLD}, EVERY)
+
+
+def become(confinement: Any, listener: socket.socket, request: Message, given: int) -> None:
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, set())
+    # Moved out of the way first: each of these numbers may be the other's.
+    ours, theirs = os.dup(listener.fileno()), os.dup(given)
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd, target in ((theirs, 0), (null, 1), (null, 2)):
+        os.dup2(fd, target)
+    hide_descriptors()
+    os.dup2(ours, LISTENER, inheritable=True)
+    confinement.renounce_as_program({})
+    os.chdir(request["cwd"])
+    python = request["interpreter"]
+    driver = os.path.join(os.path.dirname(os.path.abspath(__file__)), "__main__.py")
+    os.execve(python, [python, driver, HOSTED], request["env"])
+
+
+def run() -> None:
+    """In the program that it has become: an interpreter for that one session, without a zygote."""
+    import importlib.util
+    import tempfile
+
+    from cuvette_driver import interpreter_keeper, worker
+
+    request = decode(sys.stdin.buffer.read())
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    worker.prepare(importlib.util.find_spec("IPython") is not None, tempfile.mkdtemp())
+    ours, theirs = socket.socketpair()
+    with socket.socket(fileno=LISTENER) as listener:
+        keeper.assign(ours, listener, {**request, "socket": "", "mounts": None})
+    interpreter_keeper.run(theirs)

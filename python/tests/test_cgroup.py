@@ -1,0 +1,365 @@
+"""Control groups of sessions: what is written where on both versions, what is read from them, and the real ones where this machine has some."""
+
+import errno
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import types
+import unittest
+from unittest import mock
+
+from harness import DRIVER, PATIENCE, start_time
+
+sys.path.insert(0, os.path.dirname(DRIVER))
+from cuvette_driver import cgroup  # noqa: E402
+from cuvette_driver.cgroup import Group  # noqa: E402
+
+MIB = 1 << 20
+LIMITS = {"memory": 64 * MIB, "processes": 8, "cpus": 2, "openFiles": 100, "disk": 0, "fileCount": 0}
+FILES = {
+    1: {
+        "memory": ("tasks", "cgroup.procs", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control"),
+        "pids": ("tasks", "cgroup.procs", "pids.max", "pids.events"),
+        "cpu": ("tasks", "cgroup.procs", "cpu.cfs_quota_us"),
+    },
+    2: {
+        "": ("cgroup.procs", "cgroup.subtree_control", "memory.max", "memory.swap.max", "memory.events", "pids.max", "pids.events", "cpu.max"),
+    },
+}
+
+
+class Tree(unittest.TestCase):
+    """Plain folders stand for control groups: whoever makes one finds the kernel's files in it, as in a real one."""
+
+    version = 1
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="cuvette-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        patch = mock.patch.object(cgroup, "os", types.SimpleNamespace(**{**vars(os), "mkdir": self.mkdir, "rmdir": self.rmdir}))
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.kinds = ("memory", "pids", "cpu")
+        self.absent = set()
+        for folder in {self.base(kind) for kind in self.kinds}:
+            os.makedirs(folder, exist_ok=True)
+
+    def base(self, kind):
+        return os.path.join(self.folder, "all" if self.version == 2 else kind)
+
+    def mkdir(self, path):
+        os.mkdir(path)
+        kind = "" if self.version == 2 else os.path.relpath(path, self.folder).split(os.sep)[0]
+        for name in FILES[self.version][kind]:
+            if name not in self.absent:
+                with open(os.path.join(path, name), "w"):
+                    pass
+
+    def rmdir(self, path):
+        """As in the kernel: its own files do not count, processes and groups below do."""
+        if self.read(os.path.join(path, "cgroup.procs")).strip():
+            raise OSError(errno.EBUSY, "somebody is in it")
+        with os.scandir(path) as entries:
+            if any(entry.is_dir() for entry in entries):
+                raise OSError(errno.EBUSY, "a group is in it")
+        shutil.rmtree(path)
+
+    def read(self, path):
+        try:
+            with open(path) as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    def policy(self, *kinds, **limits):
+        folders = {kind: self.base(kind) for kind in kinds or self.kinds}
+        return {"cgroup": {"version": self.version, "folders": folders}, "limits": {**LIMITS, **limits}}
+
+    def group(self, policy=None, name="one"):
+        group = Group(policy or self.policy(), name)
+        group.make()
+        for fd in (*group.counters.values(), *group.entrances):
+            self.addCleanup(os.close, fd)
+        return group
+
+    def written(self, kind, name, session="one"):
+        return self.read(os.path.join(self.base(kind), session, name))
+
+
+class Version1(Tree):
+    def test_limits(self):
+        self.group()
+        self.assertEqual(self.written("memory", "memory.limit_in_bytes"), str(64 * MIB))
+        self.assertEqual(self.written("memory", "memory.memsw.limit_in_bytes"), str(64 * MIB))
+        self.assertEqual(self.written("pids", "pids.max"), "8")
+        self.assertEqual(self.written("cpu", "cpu.cfs_quota_us"), "200000")
+
+    def test_zero_limits_nothing(self):
+        self.group(self.policy(memory=0, processes=0, cpus=0))
+        for kind, name in (("memory", "memory.limit_in_bytes"), ("pids", "pids.max"), ("cpu", "cpu.cfs_quota_us")):
+            self.assertEqual(self.written(kind, name), "")
+
+    def test_kernel_that_does_not_count_swap(self):
+        self.absent = {"memory.memsw.limit_in_bytes"}
+        self.group()
+        self.assertEqual(self.written("memory", "memory.limit_in_bytes"), str(64 * MIB))
+
+    def test_limit_that_cannot_be_set_is_told(self):
+        self.absent = {"pids.max"}
+        with self.assertRaises(OSError):
+            Group(self.policy(), "one").make()
+
+    def test_code_joins_each_hierarchy(self):
+        self.group().join()
+        for kind in self.kinds:
+            self.assertEqual(self.written(kind, "tasks"), "0")
+
+    def test_keeper_stays_outside(self):
+        self.group()
+        for kind in self.kinds:
+            self.assertEqual((self.written(kind, "tasks"), self.written(kind, "cgroup.procs")), ("", ""))
+
+    def test_some_hierarchies_only(self):
+        group = self.group(self.policy("pids"))
+        group.join()
+        self.assertEqual(os.listdir(self.base("memory")), [])
+        self.assertEqual((group.count("memory"), group.count("pids")), (None, 0))
+
+    def test_none(self):
+        group = Group({"cgroup": None, "limits": LIMITS}, "one")
+        group.make()
+        group.join()
+        self.assertEqual((group.count("memory"), group.count("pids")), (None, None))
+
+
+class Version2(Tree):
+    version = 2
+
+    def test_limits(self):
+        self.group()
+        self.assertEqual(self.written("memory", "memory.max"), str(64 * MIB))
+        self.assertEqual(self.written("memory", "memory.swap.max"), "0")
+        self.assertEqual(self.written("pids", "pids.max"), "8")
+        self.assertEqual(self.written("cpu", "cpu.max"), "200000 100000")
+
+    def test_one_folder_for_all(self):
+        self.group()
+        self.assertEqual(os.listdir(self.base("memory")), ["one"])
+
+    def test_is_joined_ahead(self):
+        group = self.group()
+        self.assertEqual(self.written("memory", "cgroup.procs"), "0")
+        group.join()
+        self.assertEqual(self.written("memory", "cgroup.procs"), "0")
+
+    def test_zygote_lets_sessions_have_its_controllers(self):
+        policy = self.policy("memory", "pids")
+        with mock.patch.object(cgroup, "_write") as write:
+            cgroup.open_folders(policy)
+        (folder,) = set(policy["cgroup"]["folders"].values())
+        control = os.path.join(folder, "cgroup.subtree_control")
+        # One word at a time, so that one that is refused does not keep the others out.
+        self.assertEqual(write.mock_calls, [mock.call(control, "+memory"), mock.call(control, "+pids")])
+
+
+class Counters(Tree):
+    def write(self, kind, name, text):
+        with open(os.path.join(self.base(kind), "one", name), "w") as file:
+            file.write(text)
+
+    def test_version_1(self):
+        group = self.group()
+        self.assertEqual((group.count("memory"), group.count("pids"), group.count("cpu")), (0, 0, None))
+        self.write("memory", "memory.oom_control", "oom_kill_disable 0\nunder_oom 1\noom_kill 3\n")
+        self.write("pids", "pids.events", "max 12\n")
+        self.assertEqual((group.count("memory"), group.count("pids")), (3, 12))
+
+    def test_kernel_that_does_not_tell(self):
+        group = self.group()
+        self.write("memory", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\n")
+        self.assertEqual(group.count("memory"), 0)
+
+    def test_are_read_when_the_folder_is_hidden(self):
+        group = self.group()
+        self.write("pids", "pids.events", "max 12\n")
+        os.rename(self.base("pids"), self.base("pids") + "-hidden")
+        self.assertEqual(group.count("pids"), 12)
+
+
+class Counters2(Counters):
+    version = 2
+
+    def test_version_1(self):
+        group = self.group()
+        self.write("memory", "memory.events", "low 0\nhigh 5\nmax 77\noom 9\noom_kill 2\noom_group_kill 8\n")
+        self.write("pids", "pids.events", "max 4\n")
+        self.assertEqual((group.count("memory"), group.count("pids")), (2, 4))
+
+    def test_kernel_that_does_not_tell(self):
+        self.assertEqual(self.group().count("memory"), 0)
+
+
+class FoldersOfAZygote(Tree):
+    def test_are_named_by_its_process(self):
+        policy = self.policy()
+        cgroup.open_folders(policy)
+        name = "z%d-%s" % (os.getpid(), start_time(os.getpid()))
+        self.assertEqual(policy["cgroup"]["folders"], {kind: os.path.join(self.base(kind), name) for kind in self.kinds})
+        for kind in self.kinds:
+            self.assertEqual(os.listdir(self.base(kind)), [name])
+
+    def test_go_with_it(self):
+        policy = self.policy()
+        cgroup.open_folders(policy)
+        cgroup.close_folders(policy)
+        self.assertEqual([os.listdir(self.base(kind)) for kind in self.kinds], [[], [], []])
+        cgroup.close_folders(policy)
+
+    def test_stay_while_sessions_are_in_them(self):
+        policy = self.policy()
+        cgroup.open_folders(policy)
+        self.group(policy)
+        cgroup.close_folders(policy)
+        for folder in policy["cgroup"]["folders"].values():
+            self.assertTrue(os.path.isdir(os.path.join(folder, "one")))
+
+    def test_none(self):
+        policy = {"cgroup": None, "limits": LIMITS}
+        cgroup.open_folders(policy)
+        cgroup.close_folders(policy)
+        self.assertTrue(cgroup.remove(policy, "one"))
+
+
+class Removal(Tree):
+    def occupy(self, kind, text):
+        with open(os.path.join(self.base(kind), "one", "cgroup.procs"), "w") as file:
+            file.write(text)
+
+    def test_of_a_session_that_has_ended(self):
+        policy = self.policy()
+        self.group(policy)
+        self.group(policy, "two")
+        self.assertTrue(cgroup.remove(policy, "one"))
+        for kind in self.kinds:
+            self.assertEqual(os.listdir(self.base(kind)), ["two"])
+
+    def test_waits_until_nobody_is_in_it_in_any_hierarchy(self):
+        policy = self.policy()
+        self.group(policy)
+        self.occupy("pids", "123\n")
+        self.assertFalse(cgroup.remove(policy, "one"))
+        self.assertEqual(os.listdir(self.base("pids")), ["one"])
+        self.occupy("pids", "")
+        self.assertTrue(cgroup.remove(policy, "one"))
+        self.assertEqual(os.listdir(self.base("pids")), [])
+
+    def test_of_what_has_gone_already(self):
+        self.assertTrue(cgroup.remove(self.policy(), "never-there"))
+
+
+def own_groups():
+    """Where this process may make groups, by kind, if it is root and this machine is of version 1."""
+    found = {}
+    try:
+        with open("/proc/self/cgroup") as file:
+            own = {kind: path for _, kinds, path in (line.strip().split(":", 2) for line in file) for kind in kinds.split(",")}
+        with open("/proc/self/mountinfo") as file:
+            for line in file:
+                before, _, after = line.partition(" - ")
+                root, point = before.split()[3:5]
+                kind, _, options = after.split()[:3]
+                for name in ("memory", "pids"):
+                    if kind == "cgroup" and name in options.split(",") and name in own:
+                        found[name] = os.path.join(point, os.path.relpath(own[name], root))
+    except (OSError, ValueError):
+        return {}
+    return found if len(found) == 2 and all(os.access(path, os.W_OK) for path in found.values()) else {}
+
+
+@unittest.skipUnless(own_groups(), "this machine does not let us make control groups of version 1")
+class Real(unittest.TestCase):
+    """The kernel's own, of version 1."""
+
+    def setUp(self):
+        self.policy = {"cgroup": {"version": 1, "folders": {}}, "limits": {**LIMITS, "cpus": 0}}
+        for kind, base in own_groups().items():
+            folder = os.path.join(base, "cuvette-test-%d" % os.getpid())
+            os.mkdir(folder)
+            self.addCleanup(os.rmdir, folder)
+            self.policy["cgroup"]["folders"][kind] = folder
+        self.group = Group(self.policy, "one")
+        self.group.make()
+        for fd in (*self.group.counters.values(), *self.group.entrances):
+            self.addCleanup(os.close, fd)
+        self.addCleanup(self.remove)
+
+    def remove(self):
+        deadline = time.monotonic() + PATIENCE
+        while not cgroup.remove(self.policy, "one"):
+            self.assertLess(time.monotonic(), deadline, "the group is still in use")
+            time.sleep(0.01)
+
+    def run_inside(self, function):
+        """In a process that has joined; gives its status."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self.group.join()
+                os._exit(function() or 0)
+            finally:
+                os._exit(99)
+        return os.waitpid(pid, 0)[1]
+
+    def test_process_that_takes_too_much_memory_is_killed_and_counted(self):
+        self.assertEqual(self.group.count("memory"), 0)
+        status = self.run_inside(lambda: len(bytearray(b"x") * (100 * MIB)) and 5)
+        self.assertEqual(os.WTERMSIG(status), signal.SIGKILL)
+        self.assertEqual(self.group.count("memory"), 1)
+        self.assertEqual(self.run_inside(lambda: len(bytearray(b"x") * MIB) and 5) >> 8, 5)
+
+    def test_process_too_many_is_refused_and_counted(self):
+        def fork_on():
+            children = []
+            try:
+                for _ in range(20):
+                    pid = os.fork()
+                    if pid == 0:
+                        signal.pause()
+                    children.append(pid)
+            except OSError as error:
+                return len(children) if error.errno == errno.EAGAIN else 98
+            finally:
+                for pid in children:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+
+        self.assertEqual(self.run_inside(fork_on) >> 8, 7)
+        self.assertEqual(self.group.count("pids"), 1)
+
+    def test_is_not_removed_while_a_process_is_in_it(self):
+        pid = os.fork()
+        if pid == 0:
+            self.group.join()
+            signal.pause()
+        try:
+            tasks = os.path.join(self.policy["cgroup"]["folders"]["pids"], "one", "tasks")
+            deadline = time.monotonic() + PATIENCE
+            while not self.read(tasks):
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            self.assertFalse(cgroup.remove(self.policy, "one"))
+            self.assertEqual(self.read(tasks).split(), [str(pid)])
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+    def read(self, path):
+        with open(path) as file:
+            return file.read()
+
+
+if __name__ == "__main__":
+    unittest.main()

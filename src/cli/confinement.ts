@@ -1,0 +1,94 @@
+/** Opens what a server needs to confine sessions: the sandbox, and the proxy for the hosts that code may reach. */
+
+import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import { CuvetteError, messageOf } from '../errors.ts';
+import { LANGUAGES } from '../interpreters/process/languages.ts';
+import { parseAllowList } from '../sandbox/allow-list.ts';
+import { type Choice, chooseSandbox } from '../sandbox/choose.ts';
+import { policyOf } from '../sandbox/policy.ts';
+import { openProxy } from '../sandbox/proxy.ts';
+import type { Foundation } from '../sessions/foundation.ts';
+
+/** Of the folders in which compilers keep what they share, as far as we make them ourselves. */
+const DEPTH = 2;
+
+export interface OpenConfinement extends Choice {
+  close(): Promise<void>;
+}
+
+export async function openConfinement(options: {
+  config: Config;
+  foundation: Foundation;
+  python: string | undefined;
+  /** Where sessions have their folders. */
+  sessions: string;
+  /** A folder that is the workspace itself. */
+  project?: string;
+  isOpen: boolean;
+}): Promise<OpenConfinement> {
+  const { config, foundation, sessions } = options;
+  const policy = policyOf(config);
+  const hosts = Array.isArray(config.network) ? config.network : [];
+  const mark = createHash('sha256').update(JSON.stringify(hosts)).digest('hex').slice(0, 8);
+  const proxy = policy.network === 'proxy' ? join(foundation.runtime, 'c', `proxy-${mark}.sock`) : undefined;
+  const allow = readHosts(hosts);
+  const choice = await chooseSandbox({ sandbox: config.sandbox, isOpen: options.isOpen }, options.python, {
+    policy,
+    runtime: foundation.runtime,
+    sessions,
+    project: options.project,
+    proxy,
+    tools: await languageTools(),
+    readable: sharedFolders(foundation.programs.cache),
+  });
+  if (!choice.sandbox || !proxy) return { ...choice, close: async () => choice.sandbox?.close() };
+  const { sandbox } = choice;
+  rmSync(proxy, { force: true });
+  const opened = await openProxy({ socket: proxy, allow });
+  sandbox.give(proxy);
+  return {
+    ...choice,
+    async close() {
+      await opened.close();
+      await sandbox.close();
+    },
+  };
+}
+
+function readHosts(hosts: string[]) {
+  try {
+    return parseAllowList(hosts);
+  } catch (error) {
+    throw new CuvetteError(
+      'invalid_input',
+      `The setting network (--network, CUVETTE_NETWORK) is wrong: ${messageOf(error)}`,
+    );
+  }
+}
+
+/** Languages that are installed, by their tools. */
+async function languageTools(): Promise<string[]> {
+  const found = await Promise.all(LANGUAGES.map((language) => language.probe()));
+  return found.flatMap((info) => ('path' in info ? [info.path] : []));
+}
+
+/** What builds of all sessions read, and none can write. */
+function sharedFolders(cache: string): string[] {
+  const folders = ['cpp', 'go'].map((name) => join(cache, name));
+  for (const folder of folders) {
+    mkdirSync(folder, { recursive: true });
+    openUp(folder, DEPTH);
+  }
+  return folders;
+}
+
+/** For the code's user, who may be another; what is above is closed to the machine's other users. */
+function openUp(folder: string, depth: number): void {
+  chmodSync(folder, 0o755);
+  if (depth === 0) return;
+  for (const entry of readdirSync(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) openUp(join(folder, entry.name), depth - 1);
+}
