@@ -19,7 +19,7 @@ SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 RUN echo 'deb http://deb.debian.org/debian bookworm-backports main' > /etc/apt/sources.list.d/backports.list \
     && apt-get update \
     && apt-get install -y --no-install-recommends \
-        bash ca-certificates curl file g++ git jq python3 python3-pip python3-venv tini unzip zip \
+        bash bubblewrap ca-certificates curl file g++ git jq python3 python3-pip python3-venv tini unzip zip \
     && apt-get install -y --no-install-recommends -t bookworm-backports golang-go \
     && rm -rf /var/lib/apt/lists/*
 
@@ -46,7 +46,7 @@ WORKDIR /home/cuvette
 ARG PYTHON_PACKAGES=""
 # hadolint ignore=DL3001
 RUN export PIP_NO_CACHE_DIR=1 XDG_DATA_HOME=/tmp/build XDG_RUNTIME_DIR=/tmp/build CACHE=.cache/cuvette \
-    && { cuvette serve --host 127.0.0.1 & } \
+    && { cuvette serve --host 127.0.0.1 --sandbox off & } \
     && timeout 1200 bash -c "until ls $CACHE/python/*/ready $CACHE/programs/go/prepared-* $CACHE/programs/cpp/*/ready; do sleep 2; done" > /dev/null 2>&1 \
     && kill %1 && wait %1 \
     && echo "$PYTHON_PACKAGES" | xargs --no-run-if-empty "$CACHE"/python/*/bin/python -m pip install \
