@@ -3,7 +3,7 @@
  * What a suite lacks is installed where that is possible; else the suite is skipped by name, and on CI that is a failure.
  */
 
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -31,7 +31,7 @@ const cannotConfine = whyNotConfined();
 if (cannotConfine) skip('attacks', cannotConfine);
 else run('attacks', 'npm', ['run', '--silent', 'test:attack']);
 run('MCP conformance', 'node', ['scripts/conformance.mjs'], 'the suite could not be installed');
-for (const python of pythons()) driverTests(python);
+await atOnce(2, pythons().flatMap(driverTests));
 report();
 
 function run(name, command, args, lacking) {
@@ -85,11 +85,36 @@ function whyNotConfined() {
     : (sandbox?.detail ?? 'cuvette doctor did not say whether this machine can confine');
 }
 
+/** They wait more than they work: a few at a time, each told of when it has ended. */
+async function atOnce(most, suites) {
+  const waiting = [...suites];
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) await runQuietly(next);
+  };
+  await Promise.all(Array.from({ length: most }, work));
+}
+
+function runQuietly({ name, command, args }) {
+  return new Promise((done) => {
+    const parts = [];
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => parts.push(data));
+    child.once('error', (error) => parts.push(Buffer.from(error.message)));
+    child.once('close', (status, signal) => {
+      const problem = status === 0 ? undefined : (signal ?? `exit code ${status}`);
+      results.push({ name, state: problem ? 'failed' : 'passed', problem });
+      const said = Buffer.concat(parts).toString();
+      process.stdout.write(`\n== ${name}\n${problem ? said : said.split('\n').slice(-4).join('\n')}`);
+      done();
+    });
+  });
+}
+
 /** The driver's own tests: on the bare Python, and with IPython, pandas and matplotlib in an environment made for it. */
 function driverTests({ name, path, isRich }) {
   const suite = ['-m', 'unittest', 'discover', '-s', 'python/tests'];
-  run(`driver on ${name}`, path, [...suite, '-p', 'test_[!r]*.py']);
-  if (!isRich) return;
+  const bare = { name: `driver on ${name}`, command: path, args: [...suite, '-p', 'test_[!r]*.py'] };
+  if (!isRich) return [bare];
   const folder = join(cache, `rich-${name}`);
   const python = join(folder, 'bin', 'python');
   if (!existsSync(join(folder, 'ready'))) {
@@ -100,9 +125,13 @@ function driverTests({ name, path, isRich }) {
       [python, ['-c', `open(${JSON.stringify(join(folder, 'ready'))}, 'w')`]],
     ];
     const failed = steps.find(([command, args]) => spawnSync(command, args, { stdio: 'inherit' }).status !== 0);
-    if (failed) return skip(`driver on ${name} with IPython, pandas, matplotlib`, 'they could not be installed');
+    if (failed) {
+      skip(`driver on ${name} with IPython, pandas, matplotlib`, 'they could not be installed');
+      return [bare];
+    }
   }
-  run(`driver on ${name} with IPython, pandas, matplotlib`, python, [...suite, '-p', 'test_[rs]*.py']);
+  const rich = { name: `driver on ${name} with IPython, pandas, matplotlib`, command: python };
+  return [bare, { ...rich, args: [...suite, '-p', 'test_[rs]*.py'] }];
 }
 
 /** The Python on PATH and every other version that pyenv has; the oldest and the newest also with IPython. */

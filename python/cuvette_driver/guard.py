@@ -14,7 +14,7 @@ from typing import Any, Iterator
 from cuvette_driver import processes
 from cuvette_driver.cgroup import Group
 
-EVERY = 0.1
+EVERY = 0.05
 EVERY_WITH_MEMORY = 0.03
 # Seconds between two counts of all files; longer where counting takes long.
 COUNT_EVERY, SPARINGLY, QUICK = 1.0, 20, 0.05

@@ -136,7 +136,7 @@ def describe_death(status: int, usage: Any) -> dict[str, Any]:
     """How a process ended, and what it used, from what `wait4` says."""
     return {
         "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
-        "signal": name_ofsend(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None,
+        "signal": name_of_signal(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None,
         "cpu": usage.ru_utime + usage.ru_stime,
         "peak": usage.ru_maxrss * RSS_UNIT,
     }
@@ -178,7 +178,7 @@ def read(path: str, folder: int | None = None) -> bytes:
         os.close(fd)
 
 
-def name_ofsend(number: int) -> str:
+def name_of_signal(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:  # Most real-time signals have none.

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import time
 
 from cuvette_driver import keeper, linux, processes, template
@@ -44,7 +45,7 @@ def main(path: str, modules: list[str], policy: str | None = None) -> None:
         theirs.close()
         linux.name_process("cuvette-zygote")
         front = Zygote(path, listener, ours, PROGRAM_PACE if modules == [template.FOR_PROGRAMS] else PACE, births)
-        signal.signal(signal.SIGTERM, front.on_terminate)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit())
         try:
             front.serve()
         finally:
@@ -111,9 +112,6 @@ class Zygote:
                 self.coming = self.order_keeper()
             if self.servers or self.keepers:
                 self.idle_since = time.monotonic()
-
-    def on_terminate(self, *_: object) -> None:
-        self.has_template = False
 
     def end(self) -> None:
         """The keeper that waits for a session will not get one; what it leaves is cleaned up, as for all that have just ended."""

@@ -1,9 +1,10 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bubblewrapArguments, bubblewrapVersion, findBubblewrap, type Root } from '../../src/sandbox/bubblewrap.ts';
 import { SEEN, same } from '../../src/sandbox/layout.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { script } from './script.ts';
 
 const ROOT: Root = {
   mounts: [
@@ -126,19 +127,11 @@ describe('the command line of bubblewrap', () => {
 });
 
 describe('bubblewrap', () => {
-  function fake(folder: string, script: string, mode = 0o755): string {
-    const path = join(folder, 'bwrap');
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(path, `#!/bin/sh\n${script}\n`);
-    chmodSync(path, mode);
-    return path;
-  }
-
   it('is the first on PATH that can be run', () => {
     const folder = temporaryFolder();
-    fake(join(folder, 'first'), '', 0o644);
-    const second = fake(join(folder, 'second'), '');
-    fake(join(folder, 'third'), '');
+    script(join(folder, 'first'), 'bwrap', '', 0o644);
+    const second = script(join(folder, 'second'), 'bwrap');
+    script(join(folder, 'third'), 'bwrap');
     const folders = ['', 'nowhere', 'first', 'second', 'third'].map((name) => name && join(folder, name));
     expect(findBubblewrap({ PATH: folders.join(delimiter) })).toBe(second);
   });
@@ -160,6 +153,11 @@ describe('bubblewrap', () => {
     ['bubblewrap 0.11', '0.11'],
     ['something else', 'of an unknown version'],
   ])('that says "%s" has the version %s', async (said, version) => {
-    expect(await bubblewrapVersion(fake(temporaryFolder(), `echo "${said}"`))).toBe(version);
+    expect(await bubblewrapVersion(script(temporaryFolder(), 'bwrap', `echo "${said}"`))).toBe(version);
+  });
+
+  it('that cannot be run has no version', async () => {
+    expect(await bubblewrapVersion(script(temporaryFolder(), 'bwrap', 'exit 1'))).toBeUndefined();
+    expect(await bubblewrapVersion('/no/such/bwrap')).toBeUndefined();
   });
 });

@@ -7,8 +7,10 @@ import { findProcess } from '../../src/process-tree.ts';
 import { type Cgroups, closeCgroups, openCgroups, sweepCgroups } from '../../src/sandbox/cgroups.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-/** Nobody on this machine, and not the user of any other server. */
+/** Nobody on this machine. */
 const USER = 968_332;
+/** No other server's. */
+const RUNTIME = `/test/of/control/groups/${process.pid}`;
 
 /** Plain folders stand for control groups: both are removed by rmdir, and only if nothing is in them. */
 function groupsIn(folder: string, ...names: string[]): Cgroups {
@@ -87,12 +89,12 @@ describe('closing control groups', () => {
   });
 });
 
-const groups = process.getuid?.() === 0 ? openCgroups('/run/cuvette-test', USER) : undefined;
+const groups = process.getuid?.() === 0 ? openCgroups(RUNTIME, USER) : undefined;
 if (groups) await closeCgroups(groups);
 
 describe.skipIf(!groups)('control groups of this machine (as root, where it lets us)', () => {
-  function open(): Cgroups {
-    const opened = openCgroups('/run/cuvette-test', USER);
+  function open(runtime = RUNTIME): Cgroups {
+    const opened = openCgroups(runtime, USER);
     onTestFinished(() => opened && closeCgroups(opened));
     if (!opened) throw new Error('there were some a moment ago');
     return opened;
@@ -102,7 +104,7 @@ describe.skipIf(!groups)('control groups of this machine (as root, where it lets
     const { folders } = open();
     expect(Object.keys(folders)).toContain('memory');
     for (const folder of Object.values(folders)) {
-      expect(folder).toMatch(/\/cuvette-968332$/);
+      expect(folder).toMatch(/\/cuvette-[0-9a-f]{8}$/);
       expect(statSync(folder).uid).toBe(USER);
       expect(statSync(join(folder, 'cgroup.procs')).uid).toBe(USER);
     }
@@ -120,6 +122,11 @@ describe.skipIf(!groups)('control groups of this machine (as root, where it lets
     expect(open()).toEqual(first);
     await closeCgroups(first);
     for (const folder of Object.values(first.folders)) expect(existsSync(folder)).toBe(false);
+  });
+
+  it('are not those of another runtime folder', () => {
+    const [own, others] = [RUNTIME, `${RUNTIME}-other`].map((runtime) => Object.values(open(runtime).folders));
+    expect(own?.filter((folder) => others?.includes(folder))).toEqual([]);
   });
 
   it('are kept as long as a process is in one of them', async () => {

@@ -4,7 +4,8 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Choice, chooseSandbox, tryToConfine, type Wish } from '../../src/sandbox/choose.ts';
 import { lookAtMachine } from '../../src/sandbox/machine.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { optionsIn, script } from './open-sandbox.ts';
+import { optionsIn } from './open-sandbox.ts';
+import { script } from './script.ts';
 
 const CAN = `echo '{"seccomp": true}'`;
 const CANNOT = `echo 'a first line' >&2; echo 'bwrap: No permissions to create a namespace' >&2; exit 1`;

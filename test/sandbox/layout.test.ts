@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -14,20 +14,13 @@ import {
   withoutNested,
 } from '../../src/sandbox/layout.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { script } from './script.ts';
 
 /** Few names, so that paths often lie below one another. */
 const path = fc
   .array(fc.constantFrom('a', 'b', 'ab', 'c'), { minLength: 1, maxLength: 4 })
   .map((parts) => `/${parts.join('/')}`);
 const mount = fc.oneof(path.map(same), fc.record({ source: path, target: path }));
-
-function program(...parts: string[]): string {
-  const file = join(...parts);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, '#!/bin/sh\n');
-  chmodSync(file, 0o755);
-  return file;
-}
 
 function link(target: string, ...parts: string[]): string {
   const file = join(...parts);
@@ -123,18 +116,18 @@ describe('what a tool needs', () => {
 
   it('is the whole installation that it stands in', () => {
     const prefix = join(temporaryFolder(), 'node-20');
-    const node = program(prefix, 'bin', 'node');
+    const node = script(join(prefix, 'bin'), 'node');
     expect(toolMounts(node, ['/root'])).toEqual([same(prefix)]);
   });
 
   it('is the file alone, if it stands in none', () => {
-    const tool = program(temporaryFolder(), 'tools', 'node');
+    const tool = script(join(temporaryFolder(), 'tools'), 'node');
     expect(toolMounts(tool, [])).toEqual([same(tool)]);
   });
 
   it('is seen where it was found, too, if that is a link', () => {
     const folder = temporaryFolder();
-    const real = program(folder, 'opt', 'node', 'bin', 'node');
+    const real = script(join(folder, 'opt', 'node', 'bin'), 'node');
     const found = link(real, folder, 'links', 'node');
     expect(toolMounts(found, [])).toEqual([same(join(folder, 'opt', 'node')), { source: real, target: found }]);
   });
@@ -143,7 +136,7 @@ describe('what a tool needs', () => {
     'never brings along what is secret: %j below its installation',
     (below) => {
       const prefix = temporaryFolder();
-      const tool = program(prefix, 'bin', 'node');
+      const tool = script(join(prefix, 'bin'), 'node');
       const secret = join(prefix, below);
       expect(toolMounts(tool, ['/no/such', secret])).toEqual([same(tool)]);
       expect(toolMounts(tool, [`${prefix}-other`])).toEqual([same(prefix)]);

@@ -1,6 +1,5 @@
 /** A sandbox for one test, in a folder of its own, with whatever stands for bubblewrap. */
 
-import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { readConfig } from '../../src/config.ts';
@@ -30,12 +29,4 @@ export function sandboxFor(different: Partial<SandboxOptions> = {}, settings: Re
   });
   onTestFinished(() => sandbox.close());
   return sandbox;
-}
-
-/** A program of a few lines of shell. */
-export function script(folder: string, name: string, text: string): string {
-  const path = join(folder, name);
-  writeFileSync(path, `#!/bin/sh\n${text}\n`);
-  chmodSync(path, 0o755);
-  return path;
 }

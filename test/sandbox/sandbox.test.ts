@@ -8,7 +8,8 @@ import { findBubblewrap } from '../../src/sandbox/bubblewrap.ts';
 import { isAbove, type Mount, same } from '../../src/sandbox/layout.ts';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { optionsIn, sandboxFor, script } from './open-sandbox.ts';
+import { optionsIn, sandboxFor } from './open-sandbox.ts';
+import { script } from './script.ts';
 
 const isLinux = process.platform === 'linux';
 const DRIVER = packageFile('python', 'cuvette_driver');
