@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
-/** Attacks on the real service, one file after the other: each loads the machine to its limits. */
+/** Attacks on the real service: they load the machine to its limits, and wait for time-outs. */
 export default defineConfig({
   test: {
     include: ['test/attack/**/*.test.ts'],
     globalSetup: ['test/global-setup.ts'],
     pool: 'forks',
-    fileParallelism: false,
+    maxWorkers: 2,
     testTimeout: 180_000,
     hookTimeout: 120_000,
     reporters: ['default'],

@@ -15,6 +15,7 @@ const STRIPPED =
   'const points = Array.from({ length: 100 }, (_, i) => ({ x: i, y: i * i }));\nconsole.log(points.reduce((sum, p) => sum + p.x * p.y, 0));\n';
 const GIGABYTE = 1 << 30;
 const BURST = 50;
+export const MANY = 500;
 
 /** Everything about the service, in one object of samples in seconds and bytes. */
 export async function measureHttp({ program, python, root, env, work, warmUp }) {
@@ -34,6 +35,7 @@ export async function measureHttp({ program, python, root, env, work, warmUp }) 
       await exec(service, { lang: 'py', code: '1 + 1', entity_id: `new-${entity}` });
       return performance.now() - start;
     });
+    Object.assign(samples, await measureConfinement({ program, env, work, service }));
     samples.firstByte = await repeat(30, () => firstByte(service));
     Object.assign(samples, await measureLanguages(service, work));
     samples.burst = await measureBurst(service);
@@ -44,6 +46,56 @@ export async function measureHttp({ program, python, root, env, work, warmUp }) 
     await Promise.all([peer, service].map(({ child }) => new Promise((done) => child.once('exit', done))));
   }
   return samples;
+}
+
+/** A confined service beside an unconfined one, in the same rounds; crashes; and very many sessions. */
+async function measureConfinement({ program, env, work, service }) {
+  if (!/sandbox: on /.test(service.banner())) throw new Error(`the service is not confined: ${service.banner()}`);
+  const open = await startService(program, env, work, ['--sandbox', 'off']);
+  const samples = { firstConfined: [], firstOpen: [], recovery: [] };
+  try {
+    await exec(open, { lang: 'py', code: '1', entity_id: 'open' });
+    for (let round = 0; round < 20; round++) {
+      for (const [name, one] of [
+        ['firstConfined', service],
+        ['firstOpen', open],
+      ]) {
+        await sleep(150);
+        samples[name].push(
+          ...(await repeat(1, () => exec(one, { lang: 'py', code: '1 + 1', entity_id: `side-${round}` }))),
+        );
+      }
+    }
+  } finally {
+    open.child.kill('SIGINT');
+    await new Promise((done) => open.child.once('exit', done));
+  }
+  samples.recovery = await repeat(10, async () => {
+    await exec(service, { lang: 'py', code: 'import os; os.kill(os.getpid(), 9)', entity_id: 'side-0' });
+    await exec(service, { lang: 'py', code: '1 + 1', entity_id: 'side-0' });
+  });
+  samples.many = await measureMany(program, env, work);
+  return samples;
+}
+
+/** How many sessions hold their own variable, all of them alive at once. */
+async function measureMany(program, env, work) {
+  const service = await startService(program, { ...env, CUVETTE_MAX_SESSIONS: String(MANY + 10) }, work);
+  try {
+    const all = Array.from({ length: MANY }, (_, index) => index);
+    const call = (index, code) => exec(service, { lang: 'py', code, entity_id: `many-${index}` });
+    for (let start = 0; start < MANY; start += 10)
+      await Promise.all(all.slice(start, start + 10).map((index) => call(index, `mine = ${index}`)));
+    let right = 0;
+    for (let start = 0; start < MANY; start += 10) {
+      const answers = await Promise.all(all.slice(start, start + 10).map((index) => call(index, 'print(mine)')));
+      right += answers.filter(({ stdout }, offset) => stdout === `${start + offset}\n`).length;
+    }
+    return right;
+  } finally {
+    service.child.kill('SIGINT');
+    await new Promise((done) => service.child.once('exit', done));
+  }
 }
 
 async function measureLanguages(service, work) {
@@ -161,10 +213,10 @@ async function startPeer(python, root) {
   return { child, port };
 }
 
-async function startService(program, env, work) {
+async function startService(program, env, work, args = []) {
   const folder = join(work, 'service');
   mkdirSync(folder, { recursive: true });
-  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--project', folder], {
+  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--project', folder, ...args], {
     env,
     stdio: ['ignore', 'pipe', 'ignore'],
   });
@@ -176,7 +228,7 @@ async function startService(program, env, work) {
       if (found) done(Number(found[1]));
     }),
   );
-  return { child, pid: child.pid, port };
+  return { child, pid: child.pid, port, banner: () => text };
 }
 
 const agent = new http.Agent({ keepAlive: true });

@@ -47,6 +47,17 @@ def timed(code):
     return shown - begin, end - begin
 
 
+def crash_and_restart(manager, client):
+    """As a user does it: the kernel has died, it is started again, and answers."""
+    begin = time.perf_counter()
+    manager.provisioner.process.kill()
+    manager.provisioner.process.wait()
+    manager.restart_kernel(now=True)
+    client.wait_for_ready(timeout=60)
+    execute(client, FIRST)
+    return time.perf_counter() - begin
+
+
 def pss(pid):
     with open("/proc/%d/smaps_rollup" % pid) as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
@@ -66,9 +77,10 @@ def main():
         begin = time.perf_counter()
         execute(client, "x = 1")
         warm.append(time.perf_counter() - begin)
+    recovery = [crash_and_restart(manager, client) for _ in range(ROUNDS)]
     client.stop_channels()
     manager.shutdown_kernel(now=True)
-    print(json.dumps({"first": first, "rich": [a for a, _ in rich], "richDone": [b for _, b in rich], "warm": warm, "memory": memory}))
+    print(json.dumps({"recovery": recovery, "first": first, "rich": [a for a, _ in rich], "richDone": [b for _, b in rich], "warm": warm, "memory": memory}))
 
 
 main()

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { measureHttp } from './http.mjs';
+import { MANY, measureHttp } from './http.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 const program = join(root, 'dist', 'main.js');
@@ -197,6 +197,15 @@ function compareService(row, mb) {
     row('/exec of Python, warm, beside a client for every call', median(service.warm), median(service.peer), 1 / 40),
     row("the same, beside twice the driver's own time and 1 ms", median(service.warm), 2 * driver + 0.001, 1),
     row('/exec of Python in a new session', median(service.first), median(jupyter.first), 1 / 20),
+    row(
+      'a new confined session, beside an unconfined one and 5 ms',
+      median(service.firstConfined),
+      median(service.firstOpen) + 0.005,
+      1,
+    ),
+    row('a new confined session, beside an ipykernel', median(service.firstConfined), median(jupyter.first), 1 / 20),
+    row(`${MANY} confined sessions at once: missing answers`, MANY - service.many, MANY, 0, String),
+    row('a crash to the next answer, beside a restart', median(service.recovery), median(jupyter.recovery), 1 / 10),
     row('/exec/stream to the first output', median(service.firstByte), median(service.peer), 1 / 40),
     row('/exec of bash, beside plain bash and 10 ms', median(service.bash), bash + 0.01, 1),
     row('/exec of TypeScript, beside node without the types', median(service.typescript), median(service.node), 1.5),
