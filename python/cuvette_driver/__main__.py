@@ -9,7 +9,7 @@ import sys
 # only while the driver imports itself, so that no user import is ever answered from here.
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-POLICY = "--policy="
+POLICY, HOSTED = "--policy=", "--hosted"
 
 if sys.version_info < (3, 9):
     sys.exit("cuvette needs Python 3.9 or later; this is Python %d.%d (%s)" % (sys.version_info[0], sys.version_info[1], sys.executable))
@@ -17,11 +17,13 @@ if sys.version_info < (3, 9):
 from cuvette_driver import fork_hooks  # noqa: E402
 
 fork_hooks.hold()
-from cuvette_driver import hosting, zygote  # noqa: E402
+from cuvette_driver import zygote  # noqa: E402
 
 del sys.path[0]
 arguments = sys.argv[1:]
-if arguments == [hosting.HOSTED]:
+if arguments == [HOSTED]:
+    from cuvette_driver import hosting
+
     hosting.run()
     sys.exit()
 policy = arguments.pop(0)[len(POLICY) :] if arguments[0].startswith(POLICY) else None

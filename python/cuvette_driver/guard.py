@@ -37,6 +37,7 @@ class Guard:
         self.was_crowded = False
         self.crowded_since: float | None = None
         self.before = {"oom": 0, "too-many-processes": 0}
+        self.worked = 0
 
     def watch(self, folders: list[int]) -> None:
         """From when the session has its folders: by descriptors that see nothing of what is mounted inside them."""
@@ -49,6 +50,15 @@ class Guard:
         self.before = {"oom": self.memory_kills(), "too-many-processes": self.group.count("pids") or 0}
         if self.disk is not None:
             self.disk.begin()
+
+    def rest(self) -> None:
+        """An execution has ended: from here on, it is what goes on after it."""
+        self.begin()
+        self.worked = processor_ticks()
+
+    def is_at_work(self) -> bool:
+        """Whether anything has run since: other interpreters of the session write to the same folders."""
+        return processor_ticks() > self.worked
 
     @property
     def interval(self) -> float:
@@ -224,6 +234,18 @@ def mapped_unlinked(pid: int) -> Iterator[tuple[int, int, int]]:
 def open_level(name: str, above: int) -> tuple[int, list[str]]:
     fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     return fd, os.listdir(fd)
+
+
+def processor_ticks() -> int:
+    """Processor time of all processes of the session, in the kernel's own small measure."""
+    ticks = 0
+    for pid in processes.descendants(os.getpid()):
+        try:
+            fields = processes.read("/proc/%d/stat" % pid).rpartition(b")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        except (OSError, IndexError, ValueError):
+            pass
+    return ticks
 
 
 def memory_of(pid: int) -> int:

@@ -15,7 +15,6 @@ from cuvette_driver import keeper, processes
 from cuvette_driver.program_process import hide_descriptors, open_input
 from cuvette_driver.wire import Message, decode, encode
 
-HOSTED = "--hosted"
 LISTENER = 3
 EVERY = 0.2
 CANNOT_RUN = 127
@@ -57,7 +56,7 @@ def become(confinement: Any, listener: socket.socket, request: Message, given: i
     os.chdir(request["cwd"])
     python = request["interpreter"]
     driver = os.path.join(os.path.dirname(os.path.abspath(__file__)), "__main__.py")
-    os.execve(python, [python, driver, HOSTED], request["env"])
+    os.execve(python, [python, driver, "--hosted"], request["env"])
 
 
 def run() -> None:

@@ -6,14 +6,26 @@ import os
 import signal
 import socket
 import time
-from typing import Any, Callable
+from typing import Any
 
 from cuvette_driver import linux, processes, worker
 from cuvette_driver.keeper import DYING, NONSENSE, Keeper
-from cuvette_driver.wire import Message, number
+from cuvette_driver.wire import Message
 from cuvette_driver.worker_process import WorkerProcess
 
 PAUSE_AFTER_IDLE_DEATH = 0.1  # A worker that cannot even begin is not to be started without end at full speed.
+
+NUMBERS, LARGEST = (int, float), 1e15
+ENDS = ("ok", "error", "exit")
+ENDING: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("status", (str,)),
+    ("code", (int,)),
+    ("ename", (str,)),
+    ("interrupted", (bool,)),
+    ("cpu", NUMBERS),
+    ("peak", (int,)),
+    ("kept", (list,)),
+)
 
 
 def run(assignment: socket.socket, confinement: Any = None) -> None:
@@ -132,33 +144,11 @@ class InterpreterKeeper(Keeper):
 
 def believable(message: Message) -> Message:
     """What a worker may say of its own end: user code, too, can write to the channel."""
-    ending: Message = {}
-    for name, read in ENDING.items():
-        try:
-            ending[name] = read(message[name])
-        except NONSENSE:
-            pass
-    if ending.get("status") not in ("ok", "error", "exit"):
+    ending: Message = {"status": "ok"}
+    for name, kinds in ENDING:
+        value = message.get(name)
+        if type(value) in kinds and (type(value) not in NUMBERS or 0 <= value < LARGEST):
+            ending[name] = value
+    if ending["status"] not in ENDS:
         ending["status"] = "ok"
     return ending
-
-
-def text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def whole(value: object) -> int:
-    return int(number(value))
-
-
-ENDING: dict[str, Callable[[Any], Any]] = {
-    "status": text,
-    "code": whole,
-    "ename": text,
-    "interrupted": bool,
-    "cpu": number,
-    "peak": whole,
-    "kept": list,
-}

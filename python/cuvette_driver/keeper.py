@@ -161,7 +161,8 @@ class Keeper(abc.ABC):
         guard = self.confinement.guard
         limit = guard.check()
         if limit is not None and self.running is None:
-            processes.kill_below(os.getpid(), 0)  # What goes on after a call has no one to tell.
+            if guard.is_at_work():
+                processes.kill_below(os.getpid(), 0)  # What goes on after a call has no one to tell.
         elif limit is not None and self.running is not None and self.running.why is None:
             if limit == "disk-quota":
                 self.running.interrupt(limit, is_urgent=True)
@@ -288,7 +289,7 @@ class Keeper(abc.ABC):
         self.outbox.add({**outcome, "ev": "done", "id": self.running.id, "ended": [command or str(pid) for pid, command in ended]})
         self.running = None
         if self.confinement is not None:
-            self.confinement.guard.begin()  # What it has done is judged; from here on, it is what goes on after it.
+            self.confinement.guard.rest()
 
     # -- the worker -------------------------------------------------------------------------------
 
