@@ -27,7 +27,8 @@ class Group:
         self.counters: dict[str, int] = {}
         self.entrances: list[int] = []
 
-    def make(self) -> None:
+    def make(self, joins_now: bool = False) -> None:
+        """`joins_now`: this process and all that it forks, the keeper included. Else code joins by itself."""
         for folder in set(self.folders.values()):
             os.mkdir(folder)
         self._limit()
@@ -37,10 +38,15 @@ class Group:
             # To join takes a lock that holds up every fork on the machine for milliseconds: done once, ahead of the session.
             for folder in set(self.folders.values()):
                 _write(os.path.join(folder, "cgroup.procs"), "0")
-        else:
-            # Version 1 takes a single thread without that lock.
-            entrances = [os.path.join(folder, "tasks") for folder in self.folders.values()]
-            self.entrances = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in entrances]
+            return
+        # Version 1 takes a single thread without that lock.
+        entrances = [os.path.join(folder, "tasks") for folder in self.folders.values()]
+        self.entrances = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in entrances]
+        if joins_now:
+            self.join()
+            for entrance in self.entrances:
+                os.close(entrance)
+            self.entrances = []
 
     def join(self) -> None:
         """In a process that is to run code."""

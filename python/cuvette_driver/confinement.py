@@ -50,15 +50,17 @@ def read_policy(path: str) -> Policy:
 class Confiner(Births):
     """For the zygote: a user namespace of its own lets it make others."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, for_programs: bool = False) -> None:
         self.policy = policy
+        # A call of a program waits for all that its process has still to do; a Python is made ready before it is called.
+        self.for_programs = for_programs
         cgroup.open_folders(policy)
         namespaces.unshare_user(CODE_USER, namespaces.CLONE_NEWNS)
         namespaces.keep_mounts_private()
         self.way_out = start_egress(policy["proxy"]) if policy["network"] == "proxy" else None
 
     def birth(self) -> Confinement:
-        return Confinement.give_birth(self.policy, self.way_out)
+        return Confinement.give_birth(self.policy, self.way_out, joins_now=self.for_programs)
 
     def clean_up(self, name: str) -> bool:
         return cgroup.remove(self.policy, name)
@@ -98,10 +100,10 @@ class Confinement:
         self.pid = 0
 
     @classmethod
-    def give_birth(cls, policy: Policy, egress: socket.socket | None) -> Confinement:
+    def give_birth(cls, policy: Policy, egress: socket.socket | None, joins_now: bool = False) -> Confinement:
         """Returns in a new process, the first of new namespaces; the one that called this ends."""
         self = cls(policy)
-        self.group.make()
+        self.group.make(joins_now)
         others = namespaces.CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | namespaces.CLONE_NEWUTS
         namespaces.unshare(others | (0 if policy["network"] == "allow" else namespaces.CLONE_NEWNET))
         if os.fork() != 0:

@@ -35,7 +35,7 @@ def main(path: str, modules: list[str], policy: str | None = None) -> None:
     if policy is not None:
         from cuvette_driver.confinement import Confiner, read_policy
 
-        births = Confiner(read_policy(policy))
+        births = Confiner(read_policy(policy), modules == [template.FOR_PROGRAMS])
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(128)
