@@ -61,11 +61,13 @@ def main(path: str, modules: list[str], policy: str | None = None) -> None:
 
 def end_template(pid: int) -> None:
     """It may still be importing, and write to the folder that is about to be removed."""
+    if os.getppid() != pid:
+        return
     deadline = time.monotonic() + LAST_CLEANING
+    processes.send(pid, signal.SIGSTOP)  # It starts no other while they are looked for.
     helpers = [one for one in processes.descendants(pid) if one != os.getpid() and is_of_our_group(one)]
     for one in (*helpers, pid):
-        if one != pid or os.getppid() == pid:
-            processes.send(one, signal.SIGKILL)
+        processes.send(one, signal.SIGKILL)
     while (os.getppid() == pid or any(map(processes.is_alive, helpers))) and time.monotonic() < deadline:
         time.sleep(0.001)
 
