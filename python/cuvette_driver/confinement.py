@@ -95,6 +95,7 @@ class Confinement:
         self.name = str(os.getpid())
         self.guard = Guard(self.group, self.limits)
         self.is_settled = False
+        self.shown: str | None = None
         # The machine's processes, of which the session sees none.
         self.processes = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self.pid = 0
@@ -140,7 +141,7 @@ class Confinement:
             socket.send_fds(egress, [b"\n"], [listener.fileno(), life])
         os.close(life)
 
-    def settle(self, mounts: list[list[str]]) -> None:
+    def settle(self, mounts: list[list[str]], are_new: bool = False) -> None:
         """Puts the session's own folders into their places, and hides where they came from."""
         folders = [open_folder(source) for source, _ in mounts]
         # What the system or a tool has below one of these places is found there still.
@@ -153,11 +154,19 @@ class Confinement:
             bind("/proc/self/fd/%d" % fd, target)
             os.close(fd)
         cover(HIDDEN)
-        self.guard.watch(folders)
+        self.guard.watch(folders, are_new)
         self.is_settled = True
+
+    def settle_for(self, mounts: list[list[str]], folder: str) -> None:
+        """For a session of one program: that program's folder is put into its place for good."""
+        placed = [[os.path.join(source, folder), PROGRAM] if target == PROGRAMS else [source, target] for source, target in mounts]
+        self.settle(placed, are_new=True)
+        self.shown = folder
 
     def show_program(self, folder: str) -> None:
         """In a process that is to become a program: its own folder at PROGRAM, and no other program's."""
+        if folder == self.shown:
+            return
         namespaces.unshare(namespaces.CLONE_NEWNS)
         bind(os.path.join(PROGRAMS, folder), PROGRAM)
         cover(PROGRAMS)

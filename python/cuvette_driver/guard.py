@@ -39,9 +39,14 @@ class Guard:
         self.before = {"oom": 0, "too-many-processes": 0}
         self.worked = 0
 
-    def watch(self, folders: list[int]) -> None:
-        """From when the session has its folders: by descriptors that see nothing of what is mounted inside them."""
+    def watch(self, folders: list[int], are_new: bool = False) -> None:
+        """From when the session has its folders: by descriptors that see nothing of what is mounted inside them.
+
+        New ones are not counted before code runs: they hold no more than what was put there for it.
+        """
         self.disk = Disk(folders, self.limits["disk"], self.limits["fileCount"])
+        if are_new:
+            self.disk.then = self.disk.taken()
 
     def begin(self) -> None:
         """An execution starts: what was used before is not its doing."""
@@ -136,7 +141,7 @@ class Disk:
     def _update(self, never_before: float) -> None:
         """Counts, if the file system has grown by what the session has left; or, from a certain time on, in any case, since
         others may have made room meanwhile."""
-        now, time_now = self._taken(), time.monotonic()
+        now, time_now = self.taken(), time.monotonic()
         is_known_over = self.used >= self.most_bytes or self.files >= self.most_files
         if self.then is not None and time_now < never_before and not is_known_over:
             # From the lowest point that was seen: room that others make is not this session's.
@@ -146,12 +151,12 @@ class Disk:
                 return
         used, files = count_files(self.folders)
         self.used, self.files = used + count_unlinked(self.folders), files
-        self.then = self._taken()
+        self.then = self.taken()
         spent = time.monotonic() - time_now
         self.next_count = time_now + max(COUNT_EVERY, SPARINGLY * spent)
         self.next_exact = time_now + (SPARINGLY * spent if spent > QUICK else 0.0)
 
-    def _taken(self) -> tuple[int, int]:
+    def taken(self) -> tuple[int, int]:
         """Of the whole file system."""
         about = os.statvfs(self.folders[0])
         return (about.f_blocks - about.f_bfree) * about.f_frsize, about.f_files - about.f_ffree

@@ -288,6 +288,9 @@ class Keeper(abc.ABC):
             outcome["hit"] = self.confinement.guard.hits(went_well=ending.get("status") == "ok" or ending.get("code") == 0)
         self.outbox.add({**outcome, "ev": "done", "id": self.running.id, "ended": [command or str(pid) for pid, command in ended]})
         self.running = None
+        self.rest()
+
+    def rest(self) -> None:
         if self.confinement is not None:
             self.confinement.guard.rest()
 

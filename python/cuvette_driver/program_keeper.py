@@ -61,7 +61,8 @@ class ProgramKeeper(Keeper):
 
     def execute(self, message: Message, _: bytes) -> None:
         self.program = message["program"]
-        self.settle(self.program.get("mounts"))
+        if self.confinement is not None and not self.confinement.is_settled:
+            self.confinement.settle_for(self.program["mounts"], self.program["folder"])
         self.steps = list(self.program["steps"])
         self.steps_done = 0
         self.used = {"cpu": 0.0, "peak": 0}
@@ -73,6 +74,9 @@ class ProgramKeeper(Keeper):
         self.seen, self.next_sample = 0, 0.0
         if self.running:
             self.running.worker = -self.worker.pid  # The whole group, as Ctrl-C in a terminal does it.
+
+    def rest(self) -> None:
+        """Nothing of it goes on."""
 
     def reset(self, message: Message) -> None:
         if self.running:

@@ -315,7 +315,7 @@ class Shortcut(Folders):
         patch.start()
         self.addCleanup(patch.stop)
         self.disk = Disk([self.fd], 100 * MIB, 100)
-        self.disk._taken = lambda: self.taken
+        self.disk.taken = lambda: self.taken
         self.disk.begin()
         self.counts = 0
 
@@ -374,7 +374,7 @@ class Shortcut(Folders):
 
     def test_file_system_that_does_not_count_its_files(self):
         self.taken = (0, 0)
-        self.disk._taken = lambda: (0, 0)
+        self.disk.taken = lambda: (0, 0)
         self.is_over()
         self.counted = (0, 200)
         self.clock += 1.5
