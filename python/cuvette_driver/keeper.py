@@ -63,6 +63,7 @@ class Keeper(abc.ABC):
         self.owner_for_life: tuple[int, str] | None = None
         self.generation = 1
         self.stopping = False
+        self.has_finished = False
         self.is_new = True
         self.oom_kills = self.memory_kills()
         self.next_check = 0.0
@@ -120,6 +121,9 @@ class Keeper(abc.ABC):
             self.watch.wait(self.next_wait(), self.worker.channel)
             self.on_time()
             self.send()
+            if self.has_finished:
+                self.has_finished = False
+                self.rest()
 
     def watch_worker(self) -> None:
         """Backpressure: while the server has too much to acknowledge, the worker is not read, unless it is being stopped."""
@@ -288,7 +292,7 @@ class Keeper(abc.ABC):
             outcome["hit"] = self.confinement.guard.hits(went_well=ending.get("status") == "ok" or ending.get("code") == 0)
         self.outbox.add({**outcome, "ev": "done", "id": self.running.id, "ended": [command or str(pid) for pid, command in ended]})
         self.running = None
-        self.rest()
+        self.has_finished = True
 
     def rest(self) -> None:
         if self.confinement is not None:
