@@ -12,6 +12,8 @@ const root = resolve(import.meta.dirname, '..');
 const cache = join(root, 'node_modules', '.cache', 'cuvette-test');
 const isCi = Boolean(process.env.CI);
 const results = [];
+/** No driver suite takes a tenth of it; one that hangs is ended, and says what it had run. */
+const LONGEST_SUITE_MS = 10 * 60_000;
 /** A suite that cannot get what it needs says so by this status. */
 const CANNOT_RUN = 75;
 
@@ -97,7 +99,7 @@ async function atOnce(most, suites) {
 function runQuietly({ name, command, args }) {
   return new Promise((done) => {
     const parts = [];
-    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], timeout: LONGEST_SUITE_MS });
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => parts.push(data));
     child.once('error', (error) => parts.push(Buffer.from(error.message)));
     child.once('close', (status, signal) => {
@@ -112,7 +114,7 @@ function runQuietly({ name, command, args }) {
 
 /** The driver's own tests: on the bare Python, and with IPython, pandas and matplotlib in an environment made for it. */
 function driverTests({ name, path, isRich }) {
-  const suite = ['-m', 'unittest', 'discover', '-s', 'python/tests'];
+  const suite = ['-m', 'unittest', 'discover', '-v', '-s', 'python/tests'];
   const bare = { name: `driver on ${name}`, command: path, args: [...suite, '-p', 'test_[!r]*.py'] };
   if (!isRich) return [bare];
   const folder = join(cache, `rich-${name}`);

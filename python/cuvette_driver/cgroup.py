@@ -37,7 +37,7 @@ class Group:
         if self.version == 2:
             # To join takes a lock that holds up every fork on the machine for milliseconds: done once, ahead of the session.
             for folder in set(self.folders.values()):
-                _write(os.path.join(folder, "cgroup.procs"), "0")
+                processes.write(os.path.join(folder, "cgroup.procs"), "0")
             return
         # Version 1 takes a single thread without that lock.
         entrances = [os.path.join(folder, "tasks") for folder in self.folders.values()]
@@ -69,7 +69,7 @@ class Group:
 
     def _set(self, kind: str, file: str, value: str) -> None:
         if kind in self.folders:
-            _write(os.path.join(self.folders[kind], file), value)
+            processes.write(os.path.join(self.folders[kind], file), value)
 
     def _try(self, kind: str, file: str, value: str) -> None:
         try:
@@ -104,7 +104,7 @@ def open_folders(policy: dict[str, Any]) -> None:
         os.mkdir(folder)
         if given["version"] == 2:
             for kind in given["folders"]:
-                _write(os.path.join(folder, "cgroup.subtree_control"), "+" + kind)
+                processes.write(os.path.join(folder, "cgroup.subtree_control"), "+" + kind)
 
 
 def close_folders(policy: dict[str, Any]) -> None:
@@ -127,11 +127,3 @@ def remove(policy: dict[str, Any], name: str) -> bool:
         except OSError:
             is_gone = False
     return is_gone
-
-
-def _write(path: str, text: str) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(file, text.encode())
-    finally:
-        os.close(file)

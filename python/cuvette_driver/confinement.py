@@ -212,8 +212,8 @@ def renounce(limits: dict[int, int]) -> None:
     for limit, value in ((resource.RLIMIT_SIGPENDING, 1024), (resource.RLIMIT_MSGQUEUE, 1 << 19), (resource.RLIMIT_MEMLOCK, 1 << 23)):
         set_limit(limit, value)
     for name, value in (("max_inotify_instances", 16), ("max_inotify_watches", 8192), ("max_user_namespaces", 0)):
-        write("/proc/sys/user/" + name, str(value))
-    write("/proc/self/oom_score_adj", "1000")
+        processes.write("/proc/sys/user/" + name, str(value))
+    processes.write("/proc/self/oom_score_adj", "1000")
     for limit, value in limits.items():
         if value:
             set_limit(limit, value)
@@ -280,11 +280,3 @@ def keep_to_processors(count: int, which: int) -> None:
     all_of_them = sorted(os.sched_getaffinity(0))
     start = which % len(all_of_them)
     os.sched_setaffinity(0, set((all_of_them * 2)[start : start + min(count, len(all_of_them))]))
-
-
-def write(path: str, text: str) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(file, text.encode())
-    finally:
-        os.close(file)

@@ -178,6 +178,14 @@ def read(path: str, folder: int | None = None) -> bytes:
         os.close(fd)
 
 
+def write(path: str, text: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
+
+
 def name_of_signal(number: int) -> str:
     try:
         return signal.Signals(number).name

@@ -2,8 +2,11 @@
 
 import json
 import os
+import select
 import signal
 import traceback
+
+from harness import PATIENCE
 
 # A user that this machine does not have. Where the tests run as root, children turn into it.
 NOBODY = 968_334
@@ -33,6 +36,8 @@ def in_child(function, *arguments):
             os._exit(0)
     os.close(writer)
     with open(reader, "rb") as file:
+        if not select.select([file], [], [], PATIENCE)[0]:
+            os.kill(pid, signal.SIGKILL)
         said = file.read()
     _, status = os.waitpid(pid, 0)
     if os.WIFSIGNALED(status) and not said:

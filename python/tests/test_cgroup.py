@@ -157,7 +157,7 @@ class Version2(Tree):
 
     def test_zygote_lets_sessions_have_its_controllers(self):
         policy = self.policy("memory", "pids")
-        with mock.patch.object(cgroup, "_write") as write:
+        with mock.patch.object(cgroup.processes, "write") as write:
             cgroup.open_folders(policy)
         (folder,) = set(policy["cgroup"]["folders"].values())
         control = os.path.join(folder, "cgroup.subtree_control")

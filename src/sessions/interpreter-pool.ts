@@ -17,6 +17,13 @@ import { PROGRAMS, type Zygotes } from '../interpreters/python/zygotes.ts';
 import { isAbove } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { sessionMounts } from '../sandbox/session-folders.ts';
+import {
+  type InterpreterListing,
+  listAdded,
+  listLanguage,
+  listPython,
+  type RunningInterpreter,
+} from './interpreter-listing.ts';
 import type { SavedInterpreter, Store } from './store.ts';
 
 export const BUILTIN = 'builtin';
@@ -49,19 +56,6 @@ export interface ProgramSettings {
   limits: Program['limits'];
 }
 
-export interface InterpreterListing {
-  name: string;
-  source: 'builtin' | 'saved' | 'transient' | 'discovered';
-  state: 'running' | 'stopped';
-  python: string | null;
-  version: string | null;
-  cwd: string;
-  pid: number | null;
-  startedAt: number | null;
-  hasStartupScript: boolean;
-  description: string | null;
-}
-
 export interface OpenedInterpreter {
   live: LiveInterpreter;
   /** True if it was started just now, with nothing in it. */
@@ -88,17 +82,12 @@ export interface InterpreterPool {
   stopAll(): Promise<void>;
 }
 
-interface Slot {
-  live: LiveInterpreter;
-  startedAt: number;
-}
-
 export function createInterpreterPool(
   options: PoolOptions,
   onOpen: (name: string, live: LiveInterpreter) => void,
 ): InterpreterPool {
   const { session, project, runtime, store, environment, zygotes } = options;
-  const slots = new Map<string, Promise<Slot | undefined>>();
+  const slots = new Map<string, Promise<RunningInterpreter | undefined>>();
   const stopped = new Set<string>();
 
   const sockets = join(options.sandbox?.runtime ?? runtime, 'k');
@@ -113,7 +102,7 @@ export function createInterpreterPool(
       ({ name }) => !added().some((known) => known.name === name),
     );
 
-  function hold(name: string, starting: Promise<LiveInterpreter | undefined>): Promise<Slot | undefined> {
+  function hold(name: string, starting: Promise<LiveInterpreter | undefined>): Promise<RunningInterpreter | undefined> {
     const slot = starting.then((live) => {
       if (!live) return undefined;
       live.onLost(() => slots.delete(name));
@@ -244,52 +233,7 @@ export function createInterpreterPool(
     };
   }
 
-  async function describe(
-    base: Omit<InterpreterListing, 'state' | 'version' | 'pid' | 'startedAt'>,
-  ): Promise<InterpreterListing> {
-    const slot = await slots.get(base.name)?.catch(() => undefined);
-    if (!slot) return { ...base, state: 'stopped', version: null, pid: null, startedAt: null };
-    const { state } = slot.live;
-    return {
-      ...base,
-      state: 'running',
-      python: state.executable,
-      version: state.version,
-      pid: state.pid,
-      startedAt: slot.startedAt,
-    };
-  }
-
-  const listed = (one: SavedInterpreter) =>
-    describe({
-      name: one.name,
-      source: one.saved ? 'saved' : 'transient',
-      python: one.python,
-      cwd: one.cwd ?? options.seen,
-      hasStartupScript: one.startup !== null,
-      description: one.description,
-    });
-
-  /** A language whose tools are there; others are not worth a model's attention. */
-  async function listedLanguage(language: Language): Promise<InterpreterListing[]> {
-    const info = await language.probe();
-    if ('missing' in info) return [];
-    const slot = await slots.get(language.name)?.catch(() => undefined);
-    return [
-      {
-        name: language.name,
-        source: 'builtin',
-        state: slot ? 'running' : 'stopped',
-        python: info.path,
-        version: info.version,
-        cwd: options.seen,
-        pid: slot?.live.state.pid ?? null,
-        startedAt: slot?.startedAt ?? null,
-        hasStartupScript: false,
-        description: language.title,
-      },
-    ];
-  }
+  const slotOf = async (name: string) => slots.get(name)?.catch(() => undefined);
 
   return {
     open,
@@ -300,28 +244,20 @@ export function createInterpreterPool(
     async list() {
       const state = await environment.state().catch(() => undefined);
       const python = state && zygoteSpec(state).python;
-      return Promise.all([
-        describe({
-          name: BUILTIN,
-          source: 'builtin',
-          python: python ?? null,
-          cwd: options.seen,
-          hasStartupScript: false,
-          description: null,
-        }),
-        ...(await Promise.all(LANGUAGES.map(listedLanguage))).flat(),
-        ...added().map(listed),
-        ...discovered().map(({ name, python, description }) =>
-          describe({
-            name,
-            source: 'discovered',
-            python: insidePath(python),
-            cwd: options.seen,
-            hasStartupScript: false,
-            description,
-          }),
-        ),
-      ]);
+      const cwd = options.seen;
+      return [
+        listPython({ name: BUILTIN, source: 'builtin', python: python ?? null, cwd }, await slotOf(BUILTIN)),
+        ...(await Promise.all(LANGUAGES.map(async (one) => listLanguage(one, cwd, await slotOf(one.name))))).flat(),
+        ...(await Promise.all(added().map(async (one) => listAdded(one, cwd, await slotOf(one.name))))),
+        ...(await Promise.all(
+          discovered().map(async ({ name, python, description }) =>
+            listPython(
+              { name, source: 'discovered', python: insidePath(python), cwd, description },
+              await slotOf(name),
+            ),
+          ),
+        )),
+      ];
     },
     async add(given) {
       if (given.name === BUILTIN || languageNamed(given.name))
@@ -356,7 +292,7 @@ export function createInterpreterPool(
       }
       store.putInterpreter(project, session, interpreter);
       await open(interpreter.name);
-      return listed(interpreter);
+      return listAdded(interpreter, options.seen, await slotOf(interpreter.name));
     },
     async stop(name, remove) {
       const known = added().find((candidate) => candidate.name === name);

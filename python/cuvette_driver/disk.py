@@ -1,0 +1,146 @@
+"""How much the files of a session take, and how many there are.
+
+Asks the file system first how much of it is taken: as long as that has not grown by what the session has left, nobody needs to count files.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from typing import Iterator
+
+from cuvette_driver import processes
+
+# Seconds between two counts of all files; longer where counting takes long.
+COUNT_EVERY, SPARINGLY, QUICK = 1.0, 20, 0.05
+FAR_OFF = float("inf")
+# Deeper than any program goes; each level costs a descriptor while files are counted.
+DEEPEST = 400
+BLOCK = 512
+
+
+class Disk:
+    """Files of a session: how much they take, and how many there are, beside what they may."""
+
+    def __init__(self, folders: list[int], most_bytes: int, most_files: int) -> None:
+        self.folders = folders
+        self.most_bytes = most_bytes or (1 << 62)
+        self.most_files = most_files or (1 << 62)
+        self.used, self.files = 0, 0
+        self.then: tuple[int, int] | None = None
+        # From when on it is worth to count in any case: as code runs, and when it has failed.
+        self.next_count = self.next_exact = 0.0
+        self.at_start = (0, 0)
+
+    def begin(self) -> None:
+        self._update(never_before=0.0 if self.then is None else FAR_OFF)
+        self.at_start = (self.used, self.files)
+
+    def is_over(self, never_before: float | None = None) -> bool:
+        """Also true at the brink: the kernel stops a single file there. Who was over before may still make room."""
+        self._update(self.next_count if never_before is None else never_before)
+        used, files = self.used, self.files
+        return (used >= self.most_bytes and used > self.at_start[0]) or (files >= self.most_files and files > self.at_start[1])
+
+    def _update(self, never_before: float) -> None:
+        """Counts, if the file system has grown by what the session has left; or, from a certain time on, in any case, since
+        others may have made room meanwhile."""
+        now, time_now = self.taken(), time.monotonic()
+        is_known_over = self.used >= self.most_bytes or self.files >= self.most_files
+        if self.then is not None and time_now < never_before and not is_known_over:
+            # From the lowest point that was seen: room that others make is not this session's.
+            self.then = (min(self.then[0], now[0]), min(self.then[1], now[1]))
+            more_bytes, more_files = now[0] - self.then[0], now[1] - self.then[1]
+            if more_bytes < self.most_bytes - self.used and more_files < self.most_files - self.files:
+                return
+        used, files = count_files(self.folders)
+        self.used, self.files = used + count_unlinked(self.folders), files
+        self.then = self.taken()
+        spent = time.monotonic() - time_now
+        self.next_count = time_now + max(COUNT_EVERY, SPARINGLY * spent)
+        self.next_exact = time_now + (SPARINGLY * spent if spent > QUICK else 0.0)
+
+    def taken(self) -> tuple[int, int]:
+        """Of the whole file system."""
+        about = os.statvfs(self.folders[0])
+        return (about.f_blocks - about.f_bfree) * about.f_frsize, about.f_files - about.f_ffree
+
+
+def count_files(folders: list[int]) -> tuple[int, int]:
+    """Bytes and entries below some folders. By descriptors, so that no link and no length of a path leads astray."""
+    seen: set[tuple[int, int]] = set()
+    size = count = 0
+    levels = [open_level(".", folder) for folder in folders]
+    try:
+        while levels:
+            fd, names = levels[-1]
+            if not names:
+                levels.pop()
+                os.close(fd)
+                continue
+            name = names.pop()
+            count += 1
+            try:
+                about = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                is_folder = stat.S_ISDIR(about.st_mode)
+                key = (about.st_dev, about.st_ino)
+                if is_folder or key not in seen:
+                    size += about.st_blocks * BLOCK
+                if is_folder and len(levels) > DEEPEST:
+                    return size, 1 << 62
+                if is_folder:
+                    levels.append(open_level(name, fd))
+                elif about.st_nlink > 1:
+                    seen.add(key)
+            except OSError:
+                pass  # It has gone meanwhile, or is not for us to see.
+        return size, count
+    finally:
+        for fd, _ in levels:
+            os.close(fd)
+
+
+def count_unlinked(folders: list[int]) -> int:
+    """Bytes of files that have no name any more, and take room as long as a process of the session has them open or mapped."""
+    devices = {os.fstat(folder).st_dev for folder in folders}
+    sizes: dict[tuple[int, int], int] = {}
+    for pid in processes.descendants(os.getpid()):
+        for about in open_files("/proc/%d/fd/" % pid):
+            if about.st_nlink == 0 and stat.S_ISREG(about.st_mode) and about.st_dev in devices:
+                sizes[(about.st_dev, about.st_ino)] = about.st_blocks * BLOCK
+        for device, inode, end in mapped_unlinked(pid):
+            if device in devices:
+                sizes[(device, inode)] = max(sizes.get((device, inode), 0), end)
+    return sum(sizes.values())
+
+
+def open_files(folder: str) -> Iterator[os.stat_result]:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return  # The process has ended.
+    for name in names:
+        try:
+            yield os.stat(folder + name)
+        except OSError:
+            pass  # It was closed.
+
+
+def mapped_unlinked(pid: int) -> Iterator[tuple[int, int, int]]:
+    """Device, inode, and how far into it the process sees; nobody tells the size of a file that is only mapped."""
+    try:
+        lines = processes.read("/proc/%d/maps" % pid).splitlines()
+    except OSError:
+        return
+    for line in lines:
+        if line.endswith(b" (deleted)"):
+            span, _, offset, device, inode = line.split()[:5]
+            start, _, end = span.partition(b"-")
+            major, _, minor = device.partition(b":")
+            yield os.makedev(int(major, 16), int(minor, 16)), int(inode), int(offset, 16) + int(end, 16) - int(start, 16)
+
+
+def open_level(name: str, above: int) -> tuple[int, list[str]]:
+    fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    return fd, os.listdir(fd)
