@@ -162,6 +162,8 @@ class Keeper(abc.ABC):
     def check_use(self) -> None:
         if self.confinement is None or time.monotonic() < self.next_check or not self.worker.pid:
             return
+        if self.has_finished:
+            return  # What the call has used is not yet told apart from what goes on after it.
         guard = self.confinement.guard
         limit = guard.check()
         if limit is not None and self.running is None:

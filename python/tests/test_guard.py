@@ -10,8 +10,9 @@ from unittest import mock
 from folders import HOLD, MIB, WAIT, Folders
 from harness import PATIENCE
 
-from cuvette_driver import guard
+from cuvette_driver import guard, processes
 from cuvette_driver.guard import Guard
+from cuvette_driver.keeper import Keeper
 
 NO_LIMITS = {"memory": 0, "processes": 0, "cpus": 0, "openFiles": 0, "disk": 0, "fileCount": 0}
 
@@ -172,6 +173,35 @@ class WithGroups(Folders):
     def test_before_a_session_has_folders(self):
         watching = guarded(Counted(memory=0, pids=0), disk=1)
         self.assertEqual((watching.check(), watching.hits(went_well=False)), (None, []))
+
+
+class BetweenCalls(unittest.TestCase):
+    """A keeper that finds its session over a limit while nothing is asked of it."""
+
+    def setUp(self):
+        self.keeper = mock.Mock(spec=Keeper, running=None, next_check=0.0, has_finished=False)
+        self.keeper.confinement = mock.Mock()
+        self.keeper.confinement.guard.check.return_value = "too-many-processes"
+        self.keeper.confinement.guard.interval = 0.05
+        self.keeper.worker = mock.Mock(pid=1)
+
+    def ends_the_session(self):
+        with mock.patch.object(processes, "kill_below") as kill:
+            Keeper.check_use(self.keeper)
+        return kill.called
+
+    def test_what_goes_on_is_ended(self):
+        self.keeper.confinement.guard.is_at_work.return_value = True
+        self.assertTrue(self.ends_the_session())
+
+    def test_nothing_is_ended_where_nothing_goes_on(self):
+        self.keeper.confinement.guard.is_at_work.return_value = False
+        self.assertFalse(self.ends_the_session())
+
+    def test_what_the_call_before_has_used_is_not_held_against_the_session(self):
+        self.keeper.confinement.guard.is_at_work.return_value = True
+        self.keeper.has_finished = True
+        self.assertFalse(self.ends_the_session())
 
 
 if __name__ == "__main__":

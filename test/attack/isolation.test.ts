@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { resolve } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { freshName, IN_BOTH, KEY, type Lang, listenAbstract, SECRET, useConfined } from './attack.ts';
 
@@ -99,9 +100,9 @@ print(found)`;
     },
   );
 
-  test('are not in the folder of root, which has no more than what Python needs', async () => {
+  test('are not in the folder of root, which has no more than Python and Cuvette need', async () => {
     const code = `import os, sys
-tools = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix)}
+tools = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, ${JSON.stringify(resolve(import.meta.dirname, '..', '..'))})}
 print([os.path.join(folder, name) for folder, _, names in os.walk("/root") for name in names if not any(folder.startswith(tool) for tool in tools)])`;
     expect((await attack('py', code)).stdout).toBe('[]\n');
   });

@@ -1,117 +1,39 @@
 /** The routes of files: upload, list, look up, download, delete. Whoever may not use a session is told the same as if it were not there. */
 
-import { type FileHandle, open } from 'node:fs/promises';
-import { extname } from 'node:path';
+import { open } from 'node:fs/promises';
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { CuvetteError } from '../../errors.ts';
-import { harmlessType } from '../../files/content-type.ts';
-import { rangeOf, streamRange } from '../../files/range.ts';
 import type { StoredFile } from '../../files/store.ts';
+import { bytesOf } from './file-bytes.ts';
+import {
+  batchAnswer,
+  fileList,
+  id,
+  objectAnswer,
+  toBatchFile,
+  toFull,
+  toNormalized,
+  toObject,
+  toSummary,
+  toUploaded,
+  uploadAnswer,
+} from './file-shapes.ts';
 import type { Principal, RestEnv } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
-import { takeUpload, type Uploaded, type UploadOptions } from './upload.ts';
+import { takeUpload, type UploadOptions } from './upload.ts';
 
 export interface FileRouteOptions extends UploadOptions {
   mayUse(session: string, principal: Principal): boolean;
   onRemoved?(file: StoredFile): void;
 }
 
-const id = z.string().regex(/^[A-Za-z0-9_-]{21}$/);
-const time = z.string().openapi({ format: 'date-time' });
 const sessionParams = z.object({ session: id });
 const fileParams = z.object({ session: id, file: id });
 
 /** LibreChat says with every call what a file belongs to; the ids alone decide. */
 const ignored = z.unknown().optional().openapi({ type: 'string', description: 'Accepted, and not looked at.' });
 const ignoredQuery = z.object({ kind: ignored, id: ignored, version: ignored, entity_id: ignored });
-
-const originalName = z.object({ 'original-filename': z.string() });
-
-const uploadedFile = z
-  .object({
-    id,
-    fileId: id,
-    name: z.string(),
-    filename: z.string().openapi({ description: 'The name as it was sent.' }),
-    session_id: id,
-    storage_session_id: id,
-    path: z.string().openapi({ example: '/mnt/data/table.csv' }),
-    size: z.number().int(),
-    lastModified: time,
-    etag: z.string(),
-    contentType: z.string(),
-    metadata: originalName,
-  })
-  .openapi('UploadedFile');
-
-const uploadAnswer = z
-  .object({
-    message: z.literal('success'),
-    session_id: id,
-    storage_session_id: id,
-    files: z.array(uploadedFile),
-  })
-  .openapi('Upload');
-
-const batchFile = z
-  .union([
-    uploadedFile.extend({ status: z.literal('success') }),
-    z.object({ status: z.literal('error'), filename: z.string(), error: z.string() }),
-  ])
-  .openapi('BatchFile');
-
-const batchAnswer = z
-  .object({
-    message: z.enum(['success', 'partial_success', 'error']),
-    session_id: id,
-    storage_session_id: id,
-    files: z.array(batchFile),
-    succeeded: z.number().int(),
-    failed: z.number().int(),
-  })
-  .openapi('BatchUpload');
-
-const fileSummary = z
-  .object({
-    name: z.string().openapi({ description: 'The ids, not the name: SESSION/FILE.ext' }),
-    id,
-    session_id: id,
-    storage_session_id: id,
-    size: z.number().int(),
-    lastModified: time,
-  })
-  .openapi('FileSummary');
-
-const fullFile = fileSummary
-  .extend({
-    resource_id: id,
-    etag: z.string(),
-    contentType: z.string(),
-    readOnly: z.boolean(),
-    metadata: originalName.extend({ 'content-type': z.string() }),
-  })
-  .openapi('FullFile');
-
-const normalizedFile = z
-  .object({ id, name: z.string(), session_id: id, storage_session_id: id })
-  .openapi('NormalizedFile');
-
-const fileList = z
-  .union([z.array(z.string()), z.array(fileSummary), z.array(fullFile), z.array(normalizedFile)])
-  .openapi('FileList');
-
-const objectAnswer = z
-  .object({
-    name: z.string().openapi({ description: 'The ids, not the name: SESSION/FILE.ext' }),
-    originalFilename: z.string(),
-    size: z.number().int(),
-    lastModified: time,
-    etag: z.string(),
-    contentType: z.string(),
-    readOnly: z.boolean(),
-  })
-  .openapi('StoredObject');
 
 const deleted = z.object({ status: z.literal('deleted') }).openapi('Deleted');
 
@@ -281,126 +203,8 @@ export function fileRoutes(options: FileRouteOptions): OpenAPIHono<RestEnv> {
     });
 }
 
-/** The answer to a download. The bytes under an id never change, so its etag is as good as they are. */
-async function bytesOf(request: Request, file: StoredFile, handle: FileHandle): Promise<Response> {
-  const { size } = await handle.stat();
-  const etag = `"${file.etag}"`;
-  const headers = new Headers({
-    'Accept-Ranges': 'bytes',
-    'Cache-Control': 'private, no-cache',
-    'Content-Disposition': `attachment; filename*=UTF-8''${encoded(file.name)}`,
-    'Content-Security-Policy': 'sandbox',
-    'Content-Type': harmlessType(file.contentType),
-    ETag: etag,
-    'Last-Modified': new Date(file.createdAt).toUTCString(),
-    'X-Content-Type-Options': 'nosniff',
-  });
-  const withoutBody = async (status: number) => {
-    await handle.close();
-    return new Response(null, { status, headers });
-  };
-
-  const isKnown = (request.headers.get('if-none-match') ?? '')
-    .split(',')
-    .some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag);
-  if (isKnown) return withoutBody(304);
-
-  const condition = request.headers.get('if-range');
-  const isSame = condition === null || condition === etag || condition === headers.get('last-modified');
-  const range = isSame ? rangeOf(request.headers.get('range') ?? '', size) : 'all';
-  if (range === 'none') {
-    headers.set('Content-Range', `bytes */${size}`);
-    return withoutBody(416);
-  }
-  const { start, end } = range === 'all' ? { start: 0, end: size } : range;
-  const status = range === 'all' ? 200 : 206;
-  if (status === 206) headers.set('Content-Range', `bytes ${start}-${end - 1}/${size}`);
-  headers.set('Content-Length', String(end - start));
-  if (request.method === 'HEAD' || start === end) return withoutBody(status);
-  return new Response(streamRange(handle, { start, end }), { status, headers });
-}
-
-/** The last part of a name, for a header: RFC 8187 leaves few characters as they are. */
-function encoded(name: string): string {
-  const last = name.slice(name.lastIndexOf('/') + 1);
-  return encodeURIComponent(last).replace(
-    /['()*!]/g,
-    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-}
-
 function noFile(cause?: unknown): CuvetteError {
   return new CuvetteError('unknown_file', 'There is no such file. GET /files/{session} lists those of a session.', {
     cause,
   });
-}
-
-function modified(file: StoredFile): string {
-  return new Date(file.createdAt).toISOString();
-}
-
-function objectName(file: StoredFile): string {
-  return `${file.session}/${file.id}${extname(file.name)}`;
-}
-
-function toUploaded({ filename, file }: { filename: string; file: StoredFile }): z.infer<typeof uploadedFile> {
-  return {
-    id: file.id,
-    fileId: file.id,
-    name: file.name,
-    filename,
-    session_id: file.session,
-    storage_session_id: file.session,
-    path: `/mnt/data/${file.name}`,
-    size: file.size,
-    lastModified: modified(file),
-    etag: file.etag,
-    contentType: file.contentType,
-    metadata: { 'original-filename': file.name },
-  };
-}
-
-function toBatchFile(one: Uploaded): z.infer<typeof batchFile> {
-  if ('file' in one) return { status: 'success', ...toUploaded(one) };
-  const { code, message } = one.error;
-  const error = code === 'internal' ? 'It could not be stored.' : message;
-  return { status: 'error', filename: one.filename, error };
-}
-
-function toSummary(file: StoredFile): z.infer<typeof fileSummary> {
-  return {
-    name: objectName(file),
-    id: file.id,
-    session_id: file.session,
-    storage_session_id: file.session,
-    size: file.size,
-    lastModified: modified(file),
-  };
-}
-
-function toFull(file: StoredFile): z.infer<typeof fullFile> {
-  return {
-    ...toSummary(file),
-    resource_id: file.id,
-    etag: file.etag,
-    contentType: file.contentType,
-    readOnly: file.readOnly,
-    metadata: { 'original-filename': file.name, 'content-type': file.contentType },
-  };
-}
-
-function toNormalized(file: StoredFile): z.infer<typeof normalizedFile> {
-  return { id: file.id, name: file.name, session_id: file.session, storage_session_id: file.session };
-}
-
-function toObject(file: StoredFile): z.infer<typeof objectAnswer> {
-  return {
-    name: objectName(file),
-    originalFilename: file.name,
-    size: file.size,
-    lastModified: modified(file),
-    etag: file.etag,
-    contentType: file.contentType,
-    readOnly: file.readOnly,
-  };
 }
