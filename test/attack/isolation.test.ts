@@ -3,11 +3,14 @@
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { freshName, IN_BOTH, KEY, type Lang, listenAbstract, SECRET, useConfined } from './attack.ts';
 
 const { service, home, caller, attack, count, expectNextCallWorks } = await useConfined();
+
+/** Where the driver is, which sessions can read. */
+const REPOSITORY = resolve(import.meta.dirname, '..', '..');
 
 /** As bytes of Python, so that the code that looks for a text does not have it. */
 const hidden = (text: string) => `bytes.fromhex("${Buffer.from(text).reverse().toString('hex')}")[::-1]`;
@@ -56,7 +59,7 @@ print(json.dumps([seen, found]))`;
     await caller.bash(`cp victim.txt /tmp/victim; cp victim.txt ~/victim; sleep 0.1`, { entity_id });
     const needles = [KEY, SECRET, file, variable, victim.session_id, victim.files[0]?.id ?? file];
     const [lang, code] = where(scan(needles));
-    const { stdout, stderr } = await attack(lang, code);
+    const { stdout, stderr } = await attack(lang, code, { timeout: 120_000 });
     const [seen, found] = JSON.parse(stdout || `[0, ${JSON.stringify([stderr])}]`);
     expect(found).toEqual([]);
     expect(seen).toBeGreaterThan(100);
@@ -96,13 +99,17 @@ print(found)`;
     async (folder) => {
       const { stdout } = await attack('bash', `find ${folder} -mindepth 1 -maxdepth 1 -printf '%f ' 2>/dev/null; true`);
       const own: Record<string, string> = { '/home': 'user', '/mnt': 'data program programs', '/var': 'tmp' };
-      expect(stdout.trim().split(' ').sort().join(' ')).toBe(own[folder] ?? '');
+      const names = stdout
+        .trim()
+        .split(' ')
+        .filter((name) => name && !REPOSITORY.startsWith(join(folder, name)));
+      expect(names.sort().join(' ')).toBe(own[folder] ?? '');
     },
   );
 
   test('are not in the folder of root, which has no more than Python and Cuvette need', async () => {
     const code = `import os, sys
-tools = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, ${JSON.stringify(resolve(import.meta.dirname, '..', '..'))})}
+tools = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, ${JSON.stringify(REPOSITORY)})}
 print([os.path.join(folder, name) for folder, _, names in os.walk("/root") for name in names if not any(folder.startswith(tool) for tool in tools)])`;
     expect((await attack('py', code)).stdout).toBe('[]\n');
   });

@@ -65,7 +65,7 @@ export async function settled(look: () => string[]): Promise<string[]> {
 /** The trace once it does not change any more: what is got ready in the background is ready. */
 export async function steadyTraceOf(home: Home): Promise<Trace> {
   let [last, sameFor] = [traceOf(home), 0];
-  while (sameFor < 30) {
+  while (sameFor < 60) {
     await sleep(100);
     const next = traceOf(home);
     sameFor = extraOf(last, next).length + extraOf(next, last).length === 0 ? sameFor + 1 : 0;
