@@ -2,7 +2,14 @@ import { defineConfig } from 'tsdown';
 
 // Everything but the native SQLite binding is bundled, so that `npx` installs little and the program starts fast.
 export default defineConfig({
-  entry: { main: 'src/main.ts', 'search-worker': 'src/sessions/search-worker.ts' },
+  entry: {
+    main: 'src/main.ts',
+    lab: 'src/lab/index.ts',
+    'search-worker': 'src/sessions/search-worker.ts',
+    'lab-worker': 'src/lab/lab-worker.ts',
+    'engine-worker': 'src/lab/engines/embedded/engine-worker.ts',
+    'compute-worker': 'src/lab/engines/embedded/compute-worker.ts',
+  },
   format: 'esm',
   platform: 'node',
   target: 'node20.19',

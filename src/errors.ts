@@ -24,6 +24,13 @@ const TABLE = {
   no_server: { status: 503, exit: 69 },
   ambiguous_server: { status: 409, exit: 2 },
   inside_session: { status: 409, exit: 2 },
+  bad_model: { status: 422, exit: 65 },
+  unknown_model: { status: 404, exit: 2 },
+  unknown_capture: { status: 404, exit: 2 },
+  unknown_probe: { status: 404, exit: 2 },
+  unknown_sae: { status: 404, exit: 2 },
+  download_failed: { status: 502, exit: 69 },
+  lab_unreachable: { status: 502, exit: 69 },
   internal: { status: 500, exit: 70 },
 } as const;
 

@@ -21,7 +21,7 @@ declare module 'vitest' {
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 export default async function setup({ provide }: TestProject): Promise<void> {
-  execFileSync(join(ROOT, 'node_modules', '.bin', 'tsdown'), { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
   const folder = join(realpathSync(join(ROOT, 'node_modules')), '.cache', 'cuvette-test');
   mkdirSync(folder, { recursive: true });
   const cacheHome = join(folder, 'cache');

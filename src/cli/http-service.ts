@@ -5,20 +5,20 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
 import type { Config } from '../config.ts';
-import { CuvetteError } from '../errors.ts';
 import { openFileStore } from '../files/store.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
 import { zygoteSpec } from '../interpreters/python/environment.ts';
 import { probePlace } from '../interpreters/python/place.ts';
 import type { Logger } from '../log.ts';
+import { isLoopback } from '../loopback.ts';
 import type { Foundation } from '../sessions/foundation.ts';
 import { createSharedSessions } from '../sessions/shared-sessions.ts';
 import { createMcpHttp } from '../surfaces/mcp/http.ts';
 import { createAccess } from '../surfaces/rest/access.ts';
 import { createApp } from '../surfaces/rest/app.ts';
-import { isLoopback } from '../surfaces/rest/loopback.ts';
 import { createVersions } from '../surfaces/rest/versions.ts';
 import { openConfinement } from './confinement.ts';
+import { listen } from './listen.ts';
 
 export interface HttpService {
   readonly url: string;
@@ -139,28 +139,5 @@ async function prepareLanguages(cache: string, signal: AbortSignal): Promise<voi
   for (const language of LANGUAGES) {
     if (signal.aborted || 'missing' in (await language.probe())) continue;
     await language.prepare?.(cache, signal).catch(() => {}); // Builds work without it.
-  }
-}
-
-async function listen(server: Server, { host, port }: Config, isPortChosen: boolean): Promise<void> {
-  const attempt = (wanted: number) =>
-    new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(wanted, host, () => {
-        server.off('error', reject);
-        resolve();
-      });
-    });
-  try {
-    await attempt(port);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE' && !isPortChosen) return attempt(0);
-    const why = code === 'EADDRINUSE' ? 'another program uses it' : code === 'EACCES' ? 'it is not yours to use' : code;
-    throw new CuvetteError(
-      'invalid_input',
-      `The service cannot listen on ${host}, port ${port}: ${why}. Choose another with --port (CUVETTE_PORT), or --port 0 for any.`,
-      { cause: error },
-    );
   }
 }

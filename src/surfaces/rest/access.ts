@@ -4,7 +4,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { getPath } from 'hono/utils/url';
 import type { Config } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
-import { isLoopback } from './loopback.ts';
+import { isLoopback } from '../../loopback.ts';
 import type { Principal, RestEnv } from './principal.ts';
 import { isSame, stripSecret } from './secrets.ts';
 import { createTokenCheck } from './token.ts';

@@ -5,8 +5,8 @@ import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import type { Config } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
+import { isLoopback } from '../../loopback.ts';
 import { isProtected, isPublic } from './access.ts';
-import { isLoopback } from './loopback.ts';
 import type { RestEnv } from './principal.ts';
 
 const LOCAL_NAMES = ['localhost', '127.0.0.1', '[::1]'];

@@ -1,0 +1,34 @@
+/** Owns the hashes that say which model a result came from. What was hashed once in this process is not read again unless the file has changed. */
+
+import { createHash } from 'node:crypto';
+import { createReadStream, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+
+/** SHA-256 in hexadecimal of the files' contents, one after the other; of a single file it is what `sha256sum` and the hub say. */
+export async function hashOfFiles(paths: readonly string[], signal?: AbortSignal): Promise<string> {
+  const key = paths.map(identityOf).join('\n');
+  const remembered = known.get(key);
+  if (remembered) return remembered;
+  const hash = createHash('sha256');
+  for (const path of paths) {
+    await pipeline(
+      createReadStream(path, { highWaterMark: 1 << 20 }),
+      async (content) => {
+        for await (const part of content) hash.update(part);
+      },
+      { ...(signal && { signal }) },
+    );
+  }
+  const digest = hash.digest('hex');
+  known.set(key, digest);
+  return digest;
+}
+
+const known = new Map<string, string>();
+
+/** The time of the last change of any kind is there because tools that copy or unpack files set the other one. */
+function identityOf(path: string): string {
+  const { size, ino, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+  return [resolve(path), size, ino, mtimeNs, ctimeNs].join(' ');
+}

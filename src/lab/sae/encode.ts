@@ -1,0 +1,178 @@
+/** The mathematics of an SAE: activations to features and back. An engine may do the dense product in the middle by itself; everything around it is here. */
+
+import { mean, standardDeviation } from '../statistics/summary.ts';
+import { addScaled, dot, norm } from '../statistics/vectors.ts';
+import type { Sae, SaeActivation } from './sae.ts';
+
+/** Rows (count × width) to features (count × features), all in TypeScript. */
+export function encodeSaePlainly(sae: Sae, rows: Float32Array): Float32Array {
+  const input = prepareSaeInput(sae, rows);
+  const products = new Float32Array((rows.length / sae.width) * sae.features);
+  for (let row = 0; row * sae.width < rows.length; row++) {
+    const vector = rowOf(input, row, sae.width);
+    for (let feature = 0; feature < sae.features; feature++) {
+      products[row * sae.features + feature] = dot(sae.encoder, vector, feature * sae.width);
+    }
+  }
+  return activateSae(sae, products);
+}
+
+/** What the encoder is multiplied with: normalised, and the decoder's bias taken off where the SAE does so. Never the same array. */
+export function prepareSaeInput(sae: Sae, rows: Float32Array): Float32Array {
+  const { width } = sae;
+  const input = new Float32Array(rows.length);
+  for (let start = 0; start < rows.length; start += width) {
+    const { shift, scale } = rowNormalization(sae, rows.subarray(start, start + width));
+    for (let i = 0; i < width; i++) {
+      const value = ((rows[start + i] ?? 0) - shift) * scale;
+      input[start + i] = sae.subtractsDecoderBias ? value - (sae.decoderBias[i] ?? 0) : value;
+    }
+  }
+  return input;
+}
+
+/** From products with the encoder, to which no bias has been added, to features. Works in place, and gives the same array back. */
+export function activateSae(sae: Sae, products: Float32Array): Float32Array {
+  if (sae.activation.kind === 'gated') return activateGated(sae.activation, products);
+  addBias(products, sae.encoderBias);
+  keepPositive(products);
+  switch (sae.activation.kind) {
+    case 'relu':
+      return products;
+    case 'jumprelu':
+      return dropBelow(products, sae.activation.threshold);
+    case 'topk':
+      return keepLargest(products, sae.features, sae.activation.k);
+    case 'groupmax':
+      return keepLargest(products, sae.features / sae.activation.groups, 1);
+  }
+}
+
+/** Features to what they stand for. The rows that were encoded are needed for what normalisation took away and for a skip connection. */
+export function decodeSae(sae: Sae, features: Float32Array, rows: Float32Array): Float32Array {
+  const width = sae.output?.width ?? sae.width;
+  const count = features.length / sae.features;
+  const decoded = new Float32Array(count * width);
+  for (let index = 0; index < count; index++) {
+    const row = rowOf(rows, index, sae.width);
+    const sum = Float64Array.from(sae.decoderBias);
+    rowOf(features, index, sae.features).forEach((activation, feature) => {
+      if (activation !== 0) addScaled(sum, sae.decoder, feature * width, activation);
+    });
+    const { shift, unscale } = sae.output === undefined ? rowNormalization(sae, row) : NOT_NORMALIZED;
+    for (let i = 0; i < width; i++) {
+      const straight = sae.skip === undefined ? 0 : dot(sae.skip, row, i * sae.width);
+      decoded[index * width + i] = (sum[i] ?? 0) * unscale + shift + straight;
+    }
+  }
+  return decoded;
+}
+
+/** A row is normalised as `(x - shift) × scale`, and what is decoded is `y × unscale + shift`. */
+interface RowNormalization {
+  shift: number;
+  scale: number;
+  unscale: number;
+}
+
+/** Also of what a transcoder writes: it is of another place than what it reads, and has never been normalised. */
+const NOT_NORMALIZED: RowNormalization = { shift: 0, scale: 1, unscale: 1 };
+
+function rowNormalization(sae: Sae, row: Float32Array): RowNormalization {
+  if (sae.normalization === 'none') return NOT_NORMALIZED;
+  if (sae.normalization === 'layer-norm') {
+    const deviation = standardDeviation(row, 1);
+    // SAELens adds the small number when it divides, and not when it multiplies again.
+    return { shift: mean(row), scale: 1 / (deviation + 1e-5), unscale: deviation };
+  }
+  const ratio = norm(row) / Math.sqrt(sae.width);
+  return ratio === 0 ? NOT_NORMALIZED : { shift: 0, scale: 1 / ratio, unscale: ratio };
+}
+
+function rowOf(rows: Float32Array, index: number, width: number): Float32Array {
+  return rows.subarray(index * width, (index + 1) * width);
+}
+
+function addBias(values: Float32Array, bias: Float32Array): void {
+  for (let start = 0; start < values.length; start += bias.length) {
+    for (let i = 0; i < bias.length; i++) values[start + i] = (values[start + i] ?? 0) + (bias[i] ?? 0);
+  }
+}
+
+function keepPositive(values: Float32Array): void {
+  for (let i = 0; i < values.length; i++) {
+    if ((values[i] ?? 0) < 0) values[i] = 0;
+  }
+}
+
+function dropBelow(values: Float32Array, threshold: Float32Array): Float32Array {
+  for (let start = 0; start < values.length; start += threshold.length) {
+    for (let i = 0; i < threshold.length; i++) {
+      if ((values[start + i] ?? 0) <= (threshold[i] ?? 0)) values[start + i] = 0;
+    }
+  }
+  return values;
+}
+
+function activateGated(gated: Extract<SaeActivation, { kind: 'gated' }>, products: Float32Array): Float32Array {
+  const { gateBias, scale, bias } = gated;
+  for (let start = 0; start < products.length; start += gateBias.length) {
+    for (let i = 0; i < gateBias.length; i++) {
+      const product = products[start + i] ?? 0;
+      const open = product + (gateBias[i] ?? 0) > 0;
+      products[start + i] = open ? Math.max(0, product * (scale[i] ?? 0) + (bias[i] ?? 0)) : 0;
+    }
+  }
+  return products;
+}
+
+/** Of each run of `length` values, none of them negative, the `k` largest stay. Of equal ones the first stay. */
+function keepLargest(values: Float32Array, length: number, k: number): Float32Array {
+  const scratch = new Float32Array(length);
+  for (let start = 0; start < values.length; start += length) {
+    const run = values.subarray(start, start + length);
+    const active = collectPositive(run, scratch);
+    if (active <= k) continue;
+    const least = kthLargest(scratch, active, k);
+    let room = k;
+    for (const value of run) if (value > least) room--;
+    for (let i = 0; i < length; i++) {
+      const value = run[i] ?? 0;
+      if (value > least) continue;
+      if (value === least && room > 0) room--;
+      else run[i] = 0;
+    }
+  }
+  return values;
+}
+
+function collectPositive(run: Float32Array, into: Float32Array): number {
+  let count = 0;
+  for (const value of run) {
+    if (value > 0) into[count++] = value;
+  }
+  return count;
+}
+
+/** Quickselect over the first `count` values, which it puts into another order. */
+function kthLargest(values: Float32Array, count: number, k: number): number {
+  let low = 0;
+  let high = count - 1;
+  while (low < high) {
+    const pivot = values[(low + high) >>> 1] ?? 0;
+    let left = low;
+    let right = high;
+    while (left <= right) {
+      while ((values[left] ?? 0) > pivot) left++;
+      while ((values[right] ?? 0) < pivot) right--;
+      if (left > right) break;
+      const swapped = values[left] ?? 0;
+      values[left++] = values[right] ?? 0;
+      values[right--] = swapped;
+    }
+    if (k - 1 <= right) high = right;
+    else if (k - 1 >= left) low = left;
+    else break;
+  }
+  return values[k - 1] ?? 0;
+}

@@ -1,0 +1,27 @@
+/** Owns telling of features: which of a row are the strongest, and what they are said to stand for. */
+
+import type { Sae } from './sae.ts';
+
+export interface ActiveFeature {
+  feature: number;
+  activation: number;
+  description?: string;
+}
+
+/** The strongest first, and never one that is not active. `row` has one number for each feature. */
+export function strongestFeatures(sae: Sae, row: Float32Array, most: number): ActiveFeature[] {
+  const active: { feature: number; activation: number }[] = [];
+  for (let feature = 0; feature < row.length; feature++) {
+    const activation = row[feature] ?? 0;
+    if (activation > 0) active.push({ feature, activation });
+  }
+  return active
+    .sort((a, b) => b.activation - a.activation || a.feature - b.feature)
+    .slice(0, most)
+    .map((one) => ({ ...one, ...describe(sae, one.feature) }));
+}
+
+function describe(sae: Sae, feature: number): { description?: string } {
+  const description = sae.descriptions?.get(feature);
+  return description === undefined ? {} : { description };
+}

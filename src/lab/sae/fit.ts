@@ -1,0 +1,128 @@
+/** Owns whether an SAE fits a model: its shape, and how well it reconstructs activations of the model. One that does not gives features that mean nothing. */
+
+import { CuvetteError } from '../../errors.ts';
+import { mean, sum } from '../statistics/summary.ts';
+import { centreRows } from '../statistics/vectors.ts';
+import { decodeSae, encodeSaePlainly } from './encode.ts';
+import type { Sae } from './sae.ts';
+
+export interface SaeFit {
+  /** Rows that this is measured on. */
+  rows: number;
+  /** Mean number of active features of a row. */
+  l0: number;
+  /** Fraction of the variance that the reconstruction leaves unexplained: 0 is perfect, 1 no better than the mean row. */
+  fvu: number;
+  meanSquaredError: number;
+  /** The same for each row by itself, against the mean of all rows. */
+  each: { l0: number; fvu: number }[];
+}
+
+/** Above it, an SAE is refused unless it is forced. */
+const LARGEST_FVU = 0.5;
+
+/**
+ * Measures it on activations of the model, and refuses it if it does not fit, unless that is forced. `features` are those of the rows, where an engine
+ * has computed them already. `targets` are what a transcoder should have written; without them it is not judged.
+ */
+export function checkSae(
+  sae: Sae,
+  model: SaeModel,
+  rows: Float32Array,
+  options: { features?: Float32Array; targets?: Float32Array; force?: boolean } = {},
+): SaeFit {
+  checkSaeShape(sae, model);
+  const fit = measureFit(sae, rows, options.features ?? encodeSaePlainly(sae, rows), options.targets);
+  const isJudged = sae.output === undefined || options.targets !== undefined;
+  if (isJudged && !options.force) refuseBadFit(sae, fit);
+  return fit;
+}
+
+/** What it should fit. */
+export interface SaeModel {
+  id: string;
+  width: number;
+  layers: number;
+}
+
+/** Refuses an SAE whose shape says that it is of another model. Needs no activations. */
+export function checkSaeShape(sae: Sae, model: SaeModel): void {
+  if (sae.width !== model.width) {
+    const of = sae.model === undefined ? 'for activations' : `for ${sae.model}, with activations`;
+    throw new CuvetteError(
+      'bad_model',
+      `SAE ${sae.id} (${sae.format}) is ${of} of width ${sae.width}${at(sae)}, and ${model.id} has width ${model.width}. Give an SAE that was trained on this model.`,
+    );
+  }
+  const layer = sae.hookPoint?.layer ?? -1;
+  if (layer < model.layers) return;
+  throw new CuvetteError(
+    'bad_model',
+    `SAE ${sae.id} (${sae.format}) is of layer ${layer}, and ${model.id} has layers 0 to ${model.layers - 1}. Give an SAE that was trained on this model.`,
+  );
+}
+
+function measureFit(sae: Sae, rows: Float32Array, features: Float32Array, targets?: Float32Array): SaeFit {
+  const wanted = targets ?? (sae.output === undefined ? rows : undefined);
+  const width = sae.output?.width ?? sae.width;
+  const count = rows.length / sae.width;
+  const active = Array.from({ length: count }, (_, row) => countActive(features, row, sae.features));
+  const l0 = mean(active);
+  if (wanted === undefined) {
+    const each = active.map((one) => ({ l0: one, fvu: Number.NaN }));
+    return { rows: count, l0, fvu: Number.NaN, meanSquaredError: Number.NaN, each };
+  }
+  const decoded = decodeSae(sae, features, rows);
+  const { centre } = centreRows(wanted, width);
+  const errors = active.map((_, row) => squaredDistance(wanted, row * width, decoded, row * width, width));
+  const spreads = active.map((_, row) => squaredDistance(wanted, row * width, centre, 0, width));
+  return {
+    rows: count,
+    l0,
+    fvu: ratio(sum(errors), sum(spreads)),
+    meanSquaredError: sum(errors) / wanted.length,
+    each: active.map((one, row) => ({ l0: one, fvu: ratio(errors[row] ?? 0, spreads[row] ?? 0) })),
+  };
+}
+
+function refuseBadFit(sae: Sae, fit: SaeFit): void {
+  // Written so that what is not a number, as from weights that are not, is refused too.
+  if (fit.fvu <= LARGEST_FVU) return;
+  throw new CuvetteError(
+    'bad_model',
+    `SAE ${sae.id} (${sae.format}) leaves ${percent(fit.fvu)} of the variance of these activations unexplained (FVU, on ${fit.rows} rows, L0 ${fit.l0.toFixed(1)}), ` +
+      `more than ${percent(LARGEST_FVU)}${at(sae)}. It is of another model, layer or place, or wants activations prepared in another way. Give force to use it all the same.`,
+  );
+}
+
+function at(sae: Sae): string {
+  return sae.hookName === undefined ? '' : ` (it says it is of ${sae.hookName})`;
+}
+
+function countActive(features: Float32Array, row: number, width: number): number {
+  let count = 0;
+  for (let i = row * width; i < (row + 1) * width; i++) if ((features[i] ?? 0) > 0) count++;
+  return count;
+}
+
+function squaredDistance(
+  a: Float32Array,
+  aStart: number,
+  b: ArrayLike<number>,
+  bStart: number,
+  length: number,
+): number {
+  let total = 0;
+  for (let i = 0; i < length; i++) total += ((a[aStart + i] ?? 0) - (b[bStart + i] ?? 0)) ** 2;
+  return total;
+}
+
+/** Rows that do not differ have no variance to explain. */
+function ratio(error: number, spread: number): number {
+  if (spread > 0) return error / spread;
+  return error === 0 ? 0 : Number.NaN;
+}
+
+function percent(fraction: number): string {
+  return `${(fraction * 100).toFixed(0)} %`;
+}
