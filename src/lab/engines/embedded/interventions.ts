@@ -1,0 +1,77 @@
+/** Owns what interventions do to an activation, and from where on they change a text. Components are computed in double precision. */
+
+import type { Intervention } from '../../engine.ts';
+import { resolvePositions } from '../../positions.ts';
+import { dot } from '../../statistics/vectors.ts';
+import { addVisit, depthOf, pointNumber, type Visit } from './lane.ts';
+
+export interface Change {
+  /** The first layer that computes something else than without the interventions. */
+  start: number;
+  /** The first position that does. */
+  first: number;
+}
+
+/** Undefined if nothing is changed. */
+export function firstChange(interventions: readonly Intervention[], length: number): Change | undefined {
+  let change: Change | undefined;
+  for (const { point, positions } of interventions) {
+    // At the end of a block, only what comes after it is changed.
+    const start = point.place === 'resid_post' ? depthOf(point) : point.layer;
+    for (const position of resolvePositions(positions, length)) {
+      change = { start: Math.min(start, change?.start ?? start), first: Math.min(position, change?.first ?? position) };
+    }
+  }
+  return change;
+}
+
+/** Adds visits that make the interventions, for a lane whose rows are positions from `first` to before `end` of a text with a prompt of `length` tokens. */
+export function addInterventions(
+  visits: Map<number, Visit[]>,
+  interventions: readonly Intervention[],
+  { length, first, end }: { length: number; first: number; end: number },
+): void {
+  for (const intervention of interventions) {
+    const rows = positionsUpTo(intervention, length, end).filter((position) => position >= first);
+    if (rows.length === 0) continue;
+    addVisit(visits, pointNumber(intervention.point), (row) => {
+      for (const position of rows) intervene(intervention, row(position - first));
+    });
+  }
+}
+
+/** Positions of a prompt; `{ from }` goes on behind its end. */
+function positionsUpTo({ positions }: Intervention, length: number, end: number): number[] {
+  const inPrompt = resolvePositions(positions, length);
+  if (!('from' in positions)) return inPrompt;
+  return [...inPrompt, ...Array.from({ length: Math.max(0, end - length) }, (_, i) => length + i)];
+}
+
+function intervene(intervention: Intervention, x: Float32Array): void {
+  switch (intervention.kind) {
+    case 'set':
+      x.set(intervention.vector);
+      return;
+    case 'add':
+      addTimes(x, 1, intervention.vector);
+      return;
+    case 'project-out':
+      addTimes(x, -component(x, intervention.direction), intervention.direction);
+      return;
+    case 'interchange': {
+      const { direction, source, part } = intervention;
+      const difference = component(source, direction) - component(x, direction);
+      if (part === 'rest') x.set(source);
+      addTimes(x, part === 'along' ? difference : -difference, direction);
+    }
+  }
+}
+
+function addTimes(x: Float32Array, factor: number, vector: Float32Array): void {
+  for (let i = 0; i < x.length; i++) x[i] = (x[i] ?? 0) + factor * (vector[i] ?? 0);
+}
+
+/** How often the direction is in x. */
+function component(x: Float32Array, direction: Float32Array): number {
+  return dot(x, direction) / dot(direction, direction);
+}

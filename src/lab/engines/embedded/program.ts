@@ -1,0 +1,202 @@
+/** Owns the list of operations that threads work through together: how each lies in memory, and how its work is cut into items. */
+
+import { CONTROL, type Heap } from './heap.ts';
+import type { Kernel } from './kernel.ts';
+
+/** A matrix of weights, [outputs, inputs], packed in panels of eight outputs. See `kernel/matmul.as`. */
+export interface PackedMatrix {
+  address: number;
+  /** Or 0. */
+  bias: number;
+  outputs: number;
+  inputs: number;
+}
+
+export interface Norm {
+  weight: number;
+  /** Or 0. */
+  bias: number;
+}
+
+/** Rows of numbers in the kernel's memory. */
+export interface Rows {
+  address: number;
+  /** Bytes from one row to the next. */
+  stride: number;
+}
+
+export interface Heads {
+  heads: number;
+  keyValueHeads: number;
+  headWidth: number;
+}
+
+/** Where rows belong: see `kernel/lanes.as`. */
+export interface Tables {
+  rows: number;
+  lanes: number;
+}
+
+/** Operations are collected, and done when `run` is called, in the order in which they were added. */
+export interface Program {
+  multiply(from: Rows, count: number, matrix: PackedMatrix, to: Rows): void;
+  normalize(from: Rows | { addresses: number }, count: number, norm: Norm, settings: NormSettings, to: Rows): void;
+  prepareHeads(
+    batch: Rows,
+    count: number,
+    heads: Heads,
+    turns: Turns,
+    norms: HeadNorms,
+    tables: Tables,
+    layer: number,
+  ): void;
+  attend(batch: Rows, count: number, heads: Heads, window: number, to: Rows, tables: Tables, layer: number): void;
+  activate(rows: Rows, count: number, width: number, activation: number, gated: boolean): void;
+  add(to: Rows, from: Rows, count: number, width: number): void;
+  embed(to: Rows, count: number, embedding: PackedMatrix, positions: Rows | undefined, tokens: number): void;
+  measureLogits(logits: Rows, count: number, vocabulary: number, logarithms: number): void;
+  compareLogits(
+    logits: MeasuredRows,
+    count: number,
+    vocabulary: number,
+    base: MeasuredRows & { rows: number },
+    to: number,
+  ): void;
+  run(): void;
+  /** Forgets operations that have not been done. */
+  clear(): void;
+}
+
+export interface NormSettings {
+  width: number;
+  epsilon: number;
+  takesMean: boolean;
+}
+
+/** Cosines and sines, a row for each position; `half` is how many of each. */
+export interface Turns extends Rows {
+  half: number;
+}
+
+/** Addresses, or 0. */
+export interface HeadNorms {
+  query: number;
+  key: number;
+  epsilon: number;
+}
+
+/** Logits, and for each row a double: the logarithm of the sum of all exponentials. */
+export interface MeasuredRows extends Rows {
+  logarithms: number;
+}
+
+const KINDS = {
+  multiply: 0,
+  normalize: 1,
+  prepareHeads: 2,
+  attend: 3,
+  activate: 4,
+  add: 5,
+  embed: 6,
+  measureLogits: 7,
+  compareLogits: 8,
+};
+/** As in `kernel/operation.as`. */
+const OPERATION_BYTES = 128;
+const HEAD_WORDS = 8;
+const ROWS_PER_ITEM = 4;
+const LONGEST = 64;
+/** What one item of a product is: as many rows as stay in a processor's cache while panels pass by. */
+const ROWS_PER_PRODUCT = 192;
+const PANELS_PER_PRODUCT = 8;
+/** Outputs that lie side by side in a packed matrix. */
+export const PANEL = 8;
+
+export function createProgram(kernel: Kernel, heap: Heap, scratch: number): Program {
+  const address = heap.allocate(LONGEST * OPERATION_BYTES);
+  const words = heap.words(address, (LONGEST * OPERATION_BYTES) / 4);
+  let length = 0;
+
+  function push(kind: keyof typeof KINDS, items: number, fields: readonly number[]): void {
+    if (length === LONGEST) program.run();
+    const start = (length++ * OPERATION_BYTES) / 4;
+    words[start] = KINDS[kind];
+    words[start + 1] = items;
+    words.set(fields, start + HEAD_WORDS);
+  }
+
+  const program: Program = {
+    multiply(from, count, { address: weights, bias, outputs, inputs }, to) {
+      const panels = Math.ceil(outputs / PANEL);
+      push('multiply', Math.ceil(count / ROWS_PER_PRODUCT) * Math.ceil(panels / PANELS_PER_PRODUCT), [
+        ...[from.address, from.stride, count, inputs, weights, panels, bias, to.address, to.stride],
+        ...[ROWS_PER_PRODUCT, PANELS_PER_PRODUCT],
+      ]);
+    },
+    normalize(from, count, { weight, bias }, { width, epsilon, takesMean }, to) {
+      const isTable = 'addresses' in from;
+      push('normalize', items(count), [
+        ...(isTable ? [0, 0] : [from.address, from.stride]),
+        ...[to.address, to.stride, count, width, weight, bias, bitsOf(epsilon), Number(takesMean)],
+        isTable ? from.addresses : 0,
+      ]);
+    },
+    prepareHeads(batch, count, { heads, keyValueHeads, headWidth }, turns, norms, tables, layer) {
+      push('prepareHeads', items(count), [
+        ...[batch.address, batch.stride, count, heads, keyValueHeads, headWidth],
+        ...[turns.half, turns.address, turns.stride, norms.query, norms.key, bitsOf(norms.epsilon)],
+        ...[tables.rows, tables.lanes, layer],
+      ]);
+    },
+    attend(batch, count, { heads, keyValueHeads, headWidth }, window, to, tables, layer) {
+      push('attend', items(count) * heads, [
+        ...[batch.address, batch.stride, count, heads, keyValueHeads, headWidth, to.address, to.stride],
+        ...[bitsOf(1 / Math.sqrt(headWidth)), window, tables.rows, tables.lanes, layer],
+      ]);
+    },
+    activate(rows, count, width, activation, gated) {
+      push('activate', items(count), [rows.address, rows.stride, count, width, activation, Number(gated)]);
+    },
+    add(to, from, count, width) {
+      push('add', items(count), [to.address, to.stride, from.address, from.stride, count, width]);
+    },
+    embed(to, count, embedding, positions, tokens) {
+      push('embed', items(count), [
+        ...[to.address, to.stride, count, embedding.inputs, embedding.address],
+        ...[positions?.address ?? 0, positions?.stride ?? 0, tokens],
+      ]);
+    },
+    measureLogits(logits, count, vocabulary, logarithms) {
+      push('measureLogits', items(count), [logits.address, logits.stride, count, vocabulary, logarithms]);
+    },
+    compareLogits(logits, count, vocabulary, base, to) {
+      push('compareLogits', items(count), [
+        ...[logits.address, logits.stride, count, vocabulary, logits.logarithms],
+        ...[base.address, base.logarithms, base.rows, to],
+      ]);
+    },
+    run() {
+      if (length === 0) return;
+      const count = length;
+      length = 0;
+      kernel.runProgram(CONTROL, address, count, scratch);
+    },
+    clear() {
+      length = 0;
+    },
+  };
+  return program;
+}
+
+function items(rows: number): number {
+  return Math.ceil(rows / ROWS_PER_ITEM);
+}
+
+const oneFloat = new Float32Array(1);
+const itsBits = new Uint32Array(oneFloat.buffer);
+
+/** The bits of a number in single precision. */
+function bitsOf(value: number): number {
+  oneFloat[0] = value;
+  return itsBits[0] ?? 0;
+}

@@ -1,0 +1,43 @@
+/** Owns the cosines and sines of rotary positions, computed as far as texts have become long. */
+
+import type { ModelSpec } from '../../models/spec.ts';
+import type { Heap } from './heap.ts';
+import type { Turns } from './program.ts';
+
+export interface TurnTable {
+  /** For positions below `length`. */
+  upTo(length: number): Turns;
+}
+
+const FIRST_LENGTH = 256;
+
+export function createTurnTable(spec: ModelSpec, heap: Heap): TurnTable {
+  const { positions } = spec;
+  if (positions.kind === 'learned') return { upTo: () => ({ half: 0, address: 0, stride: 0 }) };
+  const { inverseFrequencies, scale } = positions;
+  const half = inverseFrequencies.length;
+  let held = 0;
+  let address = 0;
+
+  return {
+    upTo(length) {
+      if (length > held) {
+        if (held) heap.free(address);
+        held = Math.max(FIRST_LENGTH, Math.min(spec.context, 2 * length), length);
+        address = heap.allocate(held * half * 8);
+        fill(heap.floats(address, held * half * 2));
+      }
+      return { half, address, stride: half * 8 };
+    },
+  };
+
+  function fill(table: Float32Array): void {
+    for (let position = 0, at = 0; position < held; position++, at += 2 * half) {
+      for (let i = 0; i < half; i++) {
+        const angle = Math.fround(position * (inverseFrequencies[i] ?? 0));
+        table[at + i] = Math.cos(angle) * scale;
+        table[at + half + i] = Math.sin(angle) * scale;
+      }
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { LANE_WORDS, ROW_WORDS, writeLane } from '../../../../src/lab/engines/embedded/lane.ts';
+import { KERNEL_VARIANTS, kernelInHand, largestError } from './kernel-in-hand.ts';
+
+/** A text whose first tokens are in a shared store, and whose others are rows of a batch. */
+interface Text {
+  shared: number;
+  own: number;
+}
+
+interface Case {
+  texts: Text[];
+  heads: number;
+  keyValueHeads: number;
+  headWidth: number;
+  window: number;
+  /** Whether the lanes keep keys and values of their own. */
+  keeps: boolean;
+}
+
+const TEXTS: Text[] = [
+  { shared: 0, own: 1 },
+  { shared: 0, own: 9 },
+  { shared: 5, own: 1 },
+  { shared: 3, own: 6 },
+  { shared: 8, own: 3 },
+];
+
+const CASES: Case[] = [
+  { texts: TEXTS, heads: 2, keyValueHeads: 2, headWidth: 4, window: 0, keeps: false },
+  { texts: TEXTS, heads: 6, keyValueHeads: 2, headWidth: 7, window: 0, keeps: true },
+  { texts: TEXTS, heads: 4, keyValueHeads: 1, headWidth: 64, window: 3, keeps: false },
+  { texts: TEXTS, heads: 3, keyValueHeads: 3, headWidth: 38, window: 5, keeps: true },
+  { texts: [{ shared: 301, own: 40 }], heads: 2, keyValueHeads: 1, headWidth: 32, window: 0, keeps: true },
+];
+
+describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
+  it.each(CASES)(
+    'mixes values by softmax over the keys, for $heads heads of $headWidth and a window of $window',
+    (given) => {
+      const { texts, heads, keyValueHeads, headWidth, window, keeps } = given;
+      const { heap, numbers, placeRows, readRows, emptyRows, program, place } = kernelInHand(variant);
+      const layer = 1;
+      const keyValueWidth = keyValueHeads * headWidth;
+      const batchWidth = heads * headWidth + 2 * keyValueWidth;
+      const rowCount = texts.reduce((sum, { own }) => sum + own, 0);
+      const values = numbers(rowCount * batchWidth);
+      const batch = placeRows(values, batchWidth);
+      const to = emptyRows(rowCount, heads * headWidth);
+      const tables = {
+        rows: heap.allocate(rowCount * ROW_WORDS * 4),
+        lanes: heap.allocate(texts.length * LANE_WORDS * 4),
+      };
+      const expected: number[] = [];
+      let row = 0;
+      for (const [index, { shared, own }] of texts.entries()) {
+        const layerNumbers = 2 * shared * keyValueWidth;
+        const sharedValues = numbers(2 * layerNumbers);
+        const store = { address: place(sharedValues), layerBytes: layerNumbers * 4 };
+        const ownBytes = 2 * own * keyValueWidth * 4;
+        const ownStore = keeps ? { address: heap.allocate(2 * ownBytes), layerBytes: ownBytes } : undefined;
+        const lane = { tokens: [], first: shared, start: 0, input: 0, own: ownStore, visits: new Map() };
+        const sharedStore = { ...store, length: shared, lengthBefore: shared, changesAt: 0 };
+        writeLane(heap, tables.lanes + index * LANE_WORDS * 4, { ...lane, shared: sharedStore }, row);
+        const keys: number[][] = [];
+        const mixed: number[][] = [];
+        for (let i = 0; i < shared; i++) {
+          const at = (half: number) =>
+            Array.from({ length: keyValueWidth }, (_, n) => {
+              const head = Math.floor(n / headWidth);
+              const place = (half * keyValueHeads + head) * shared + i;
+              return sharedValues[layer * layerNumbers + place * headWidth + (n % headWidth)] ?? 0;
+            });
+          keys.push(at(0));
+          mixed.push(at(1));
+        }
+        for (let i = 0; i < own; i++, row++) {
+          heap.words(tables.rows + row * ROW_WORDS * 4, ROW_WORDS).set([index, shared + i]);
+          const at = row * batchWidth;
+          const query = Array.from(values.slice(at, at + heads * headWidth));
+          keys.push(Array.from(values.slice(at + heads * headWidth, at + heads * headWidth + keyValueWidth)));
+          mixed.push(Array.from(values.slice(at + heads * headWidth + keyValueWidth, at + batchWidth)));
+          expected.push(...attention(query, keys, mixed, given));
+        }
+      }
+      const shape = { heads, keyValueHeads, headWidth };
+      const noTurns = { half: 0, address: 0, stride: 0 };
+      program.prepareHeads(batch, rowCount, shape, noTurns, { query: 0, key: 0, epsilon: 0 }, tables, layer);
+      program.attend(batch, rowCount, shape, window, to, tables, layer);
+      program.run();
+      expect(largestError(readRows(to, rowCount, heads * headWidth), expected)).toBeLessThan(1e-6);
+    },
+  );
+
+  it('turns the first numbers of queries and keys by position, after their norm', () => {
+    const { heap, numbers, placeRows, readRows, place, program } = kernelInHand(variant);
+    const [heads, keyValueHeads, headWidth, half] = [3, 1, 10, 3];
+    const width = (heads + 2 * keyValueHeads) * headWidth;
+    const x = numbers(2 * width);
+    const turns = numbers(8 * 2 * half);
+    const norms = [numbers(headWidth), numbers(headWidth)];
+    const tables = { rows: heap.allocate(2 * ROW_WORDS * 4), lanes: heap.allocate(LANE_WORDS * 4) };
+    heap.words(tables.rows, 4).set([0, 7, 0, 2]);
+    heap.words(tables.lanes, LANE_WORDS).fill(0);
+    const batch = placeRows(x, width);
+    const addresses = { query: place(norms[0] ?? numbers(0)), key: place(norms[1] ?? numbers(0)), epsilon: 1e-3 };
+    const table = { half, address: place(turns), stride: 2 * half * 4 };
+    program.prepareHeads(batch, 2, { heads, keyValueHeads, headWidth }, table, addresses, tables, 0);
+    program.run();
+    const expected = [7, 2].flatMap((position, row) =>
+      Array.from({ length: heads + 2 * keyValueHeads }, (_, head) => {
+        const start = row * width + head * headWidth;
+        const values = Array.from(x.slice(start, start + headWidth));
+        if (head >= heads + keyValueHeads) return values;
+        const root = Math.sqrt(values.reduce((sum, value) => sum + value ** 2, 0) / headWidth + 1e-3);
+        const norm = norms[head < heads ? 0 : 1];
+        const normed = values.map((value, i) => (value / root) * (norm?.[i] ?? 0));
+        return normed.map((value, i) => {
+          if (i >= 2 * half) return value;
+          const cosine = turns[position * 2 * half + (i % half)] ?? 0;
+          const sine = turns[position * 2 * half + half + (i % half)] ?? 0;
+          const other = i < half ? -(normed[i + half] ?? 0) : (normed[i - half] ?? 0);
+          return value * cosine + other * sine;
+        });
+      }).flat(),
+    );
+    expect(largestError(readRows(batch, 2, width), expected)).toBeLessThan(2e-6);
+  });
+});
+
+/** In double precision, for the last position. */
+function attention(
+  query: readonly number[],
+  keys: readonly number[][],
+  values: readonly number[][],
+  { heads, keyValueHeads, headWidth, window }: Case,
+): number[] {
+  const first = window ? Math.max(0, keys.length - window) : 0;
+  return Array.from({ length: heads }, (_, head) => {
+    const start = Math.floor(head / (heads / keyValueHeads)) * headWidth;
+    const scores = keys.slice(first).map((key) => {
+      let sum = 0;
+      for (let i = 0; i < headWidth; i++) sum += (query[head * headWidth + i] ?? 0) * (key[start + i] ?? 0);
+      return sum / Math.sqrt(headWidth);
+    });
+    const weights = scores.map((score) => Math.exp(score - Math.max(...scores)));
+    const total = weights.reduce((sum, weight) => sum + weight, 0);
+    return Array.from({ length: headWidth }, (_, i) =>
+      weights.reduce((sum, weight, at) => sum + (weight / total) * (values[first + at]?.[start + i] ?? 0), 0),
+    );
+  }).flat();
+}
