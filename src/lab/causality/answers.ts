@@ -1,0 +1,37 @@
+/** Flips at the natural dose: whether the model itself, and not only its preference, changes its answer. */
+
+import { shareOf } from '../statistics/proportion.ts';
+import { swap } from './displacements.ts';
+import type { Evidence, Share } from './evidence.ts';
+import { portionOf, portions, type Run, runChecked } from './readings.ts';
+import type { Subjects } from './subjects.ts';
+import { likeliest } from './sweep.ts';
+
+/**
+ * Prompts that the model answers with a token of the target, and that it answers with one of the partner's once the direction's
+ * component is swapped with the partner's. A contrast between tokens that a model would never say can be moved even in one that
+ * has learned nothing; what it says cannot.
+ */
+export async function measureAnswerFlips(
+  run: Run,
+  prompts: readonly number[][],
+  subjects: Subjects,
+  target: Evidence['target'],
+  gap: number,
+): Promise<Share> {
+  const idsFor = (label: number) =>
+    ((label === 1) === gap > 0 ? target.positive : target.negative).map((token) => token.id);
+  let flips = 0;
+  for (const [from, to] of portions(prompts.length, portionOf(2 * run.engine.describe().vocabulary))) {
+    const places = Array.from({ length: to - from }, (_, i) => from + i);
+    const variants = places.flatMap((prompt) => [{ prompt, interventions: [] }, swap(subjects, prompt, 'along')]);
+    const results = await runChecked(run, { prompts, variants, logits: { positions: [-1] } });
+    const answers = results.map(({ logits }) => likeliest(logits ?? new Float32Array()));
+    flips += places.filter((place, i) => {
+      const [before = -1, after = -1] = answers.slice(2 * i, 2 * i + 2);
+      const label = subjects.labels[place] ?? 0;
+      return idsFor(label).includes(before) && idsFor(1 - label).includes(after);
+    }).length;
+  }
+  return shareOf(flips, prompts.length);
+}

@@ -1,0 +1,94 @@
+/** The rows that a question is about: whether they can be asked about at all, and which of them belong together. */
+
+import { CuvetteError } from '../../errors.ts';
+import type { DatasetRow } from './evidence.ts';
+
+const FEWEST = 12;
+
+/** Rows from lists side by side. Labels are checked, as they come from a caller. */
+export function makeDataset(
+  prompts: readonly string[],
+  labels: readonly number[],
+  groups: { pairs?: readonly (string | undefined)[]; templates?: readonly (string | undefined)[] } = {},
+): DatasetRow[] {
+  for (const [name, list] of Object.entries({ labels, ...groups })) {
+    if (list !== undefined && list.length !== prompts.length) {
+      throw bad(`There are ${prompts.length} prompts and ${list.length} ${name}. Give one of them for each prompt.`);
+    }
+  }
+  return prompts.map((prompt, i) => {
+    const value = labels[i];
+    if (value !== 0 && value !== 1) throw bad(`Label ${i} is ${value}. Labels are 0 or 1.`);
+    const [pair, template] = [groups.pairs?.[i], groups.templates?.[i]];
+    return {
+      prompt,
+      label: value,
+      ...(pair !== undefined && { pair }),
+      ...(template !== undefined && { template }),
+    };
+  });
+}
+
+/** Throws if a verdict could not rest on these rows. */
+export function checkDataset(rows: readonly DatasetRow[], name = 'The dataset', fewest = FEWEST): void {
+  const positives = rows.filter((row) => row.label === 1).length;
+  const negatives = rows.length - positives;
+  if (positives === 0 || negatives === 0) {
+    throw bad(
+      `${name} has one class only: ${positives} rows with label 1, ${negatives} with label 0. Give examples of both.`,
+    );
+  }
+  if (Math.min(positives, negatives) < fewest) {
+    throw bad(
+      `${name} has ${positives} rows with label 1 and ${negatives} with label 0. The protocol needs at least ${fewest} of each.`,
+    );
+  }
+  for (const [pair, members] of groupsBy(rows, (row) => row.pair)) {
+    const labels = new Set(members.map((row) => rows[row]?.label));
+    if (labels.size < 2) {
+      throw bad(
+        `Pair ${JSON.stringify(pair)} has no two rows with different labels. A pair is a prompt and its counterfactual: the same but for what the label is about.`,
+      );
+    }
+  }
+}
+
+/** Row numbers by a key, in the order of their first rows; rows without one are left out. */
+export function groupsBy(
+  rows: readonly DatasetRow[],
+  keyOf: (row: DatasetRow) => string | undefined,
+): Map<string, number[]> {
+  const groups = new Map<string, number[]>();
+  rows.forEach((row, number) => {
+    const key = keyOf(row);
+    if (key === undefined) return;
+    const group = groups.get(key);
+    if (group) group.push(number);
+    else groups.set(key, [number]);
+  });
+  return groups;
+}
+
+/**
+ * Clusters of the chosen rows for resampling: pairs together, other rows by themselves, each kind a stratum. Numbers are places
+ * in the list of the chosen.
+ */
+export function clustersOf(rows: readonly DatasetRow[], chosen: readonly number[]): number[][][] {
+  const picked = chosen.flatMap((row) => rows[row] ?? []);
+  const paired = [...groupsBy(picked, (row) => row.pair).values()];
+  const single = (label: 0 | 1) =>
+    picked.flatMap((row, place) => (row.pair === undefined && row.label === label ? [[place]] : []));
+  return [paired, single(0), single(1)].filter((stratum) => stratum.length > 0);
+}
+
+/** Groups of the chosen rows within which labels may change places: pairs, and all rows without one. */
+export function exchangeable(rows: readonly DatasetRow[], chosen: readonly number[]): number[][] {
+  const picked = chosen.flatMap((row) => rows[row] ?? []);
+  const paired = [...groupsBy(picked, (row) => row.pair).values()];
+  const single = picked.flatMap((row, place) => (row.pair === undefined ? [place] : []));
+  return single.length > 0 ? [...paired, single] : paired;
+}
+
+function bad(message: string): CuvetteError {
+  return new CuvetteError('invalid_input', message);
+}

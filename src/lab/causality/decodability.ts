@@ -1,0 +1,160 @@
+/** Whether the classes can be told apart along a direction, beyond what chance, random directions and rote learning do. */
+
+import { auroc } from '../statistics/auroc.ts';
+import { bootstrapInterval } from '../statistics/bootstrap.ts';
+import { differenceOfMeans } from '../statistics/difference-of-means.ts';
+import { chanceOf, permuteWithin } from '../statistics/permutation.ts';
+import { createRandom, type Random } from '../statistics/random.ts';
+import { mean, quantile } from '../statistics/summary.ts';
+import { dot } from '../statistics/vectors.ts';
+import { clustersOf, exchangeable } from './dataset.ts';
+import { type Fit, fitDirection, rowsOf } from './direction.ts';
+import type { DatasetRow, Evidence, Separation } from './evidence.ts';
+
+const BOOTSTRAPS = 1000;
+const PERMUTATIONS = { fast: 999, slow: 199 };
+const RANDOM_DIRECTIONS = 499;
+const TASKS = 20;
+
+export interface Labelled {
+  dataset: readonly DatasetRow[];
+  /** All rows × width. */
+  activations: Float32Array;
+  width: number;
+  seed: number;
+}
+
+export function measureDecodability(
+  data: Labelled,
+  split: Evidence['split'],
+  direction: Float32Array,
+  fit: Fit | undefined,
+  nulls: number,
+): Evidence['decodability'] {
+  const { discovery, test } = split;
+  const scored = scoreRows(data, test, direction, 'decodability');
+  const random = createRandom(data.seed, 'random directions for decodability');
+  const tested = rowsOf(data.activations, test, data.width);
+  const aurocs = Array.from({ length: Math.min(nulls, RANDOM_DIRECTIONS) }, () => {
+    const value = auroc(project(tested, random.direction(data.width)), scored.labels);
+    return Math.max(value, 1 - value);
+  });
+  const permuted = fit ? permuteRefitting(data, split, fit) : permuteLabels(data, split, scored);
+  const control = controlTasks(data, discovery.length > 0 ? discovery : test, fit ?? { method: 'difference-of-means' });
+  return {
+    ...scored,
+    bootstraps: BOOTSTRAPS,
+    permutation: { p: chanceOf(scored.auroc, permuted), null: permuted, refitted: fit !== undefined },
+    random: { mean: mean(aurocs), high: quantile(aurocs, 0.95), best: Math.max(...aurocs), null: aurocs },
+    controlTask: { auroc: control, selectivity: scored.auroc - control, tasks: TASKS },
+  };
+}
+
+export function scoreRows(data: Labelled, rows: readonly number[], direction: Float32Array, name: string): Separation {
+  const scores = Array.from(project(rowsOf(data.activations, rows, data.width), direction));
+  const labels = labelsOf(data.dataset, rows);
+  const interval = bootstrapInterval(
+    clustersOf(data.dataset, rows),
+    (places) =>
+      auroc(
+        places.map((place) => scores[place] ?? 0),
+        places.map((place) => labels[place] ?? 0),
+      ),
+    BOOTSTRAPS,
+    createRandom(data.seed, `bootstrap of ${name}`),
+  );
+  return { auroc: auroc(scores, labels), interval, scores, labels };
+}
+
+export function labelsOf(dataset: readonly DatasetRow[], rows: readonly number[]): (0 | 1)[] {
+  return rows.map((row) => dataset[row]?.label ?? 0);
+}
+
+function permuteLabels(data: Labelled, { test }: Evidence['split'], scored: Separation): number[] {
+  const random = createRandom(data.seed, 'permutation');
+  const groups = exchangeable(data.dataset, test);
+  return Array.from({ length: PERMUTATIONS.fast }, () =>
+    auroc(scored.scores, permuteWithin(scored.labels, groups, random)),
+  );
+}
+
+/** Labels change places in both halves, and the direction is found again each time. */
+function permuteRefitting(data: Labelled, { discovery, test }: Evidence['split'], fit: Fit): number[] {
+  const random = createRandom(data.seed, 'permutation');
+  const { width } = data;
+  const [fitted, tested] = [rowsOf(data.activations, discovery, width), rowsOf(data.activations, test, width)];
+  const scorer =
+    fit.method === 'logistic' ? refitScorer(fitted, tested, width, fit) : meansScorer(fitted, tested, width);
+  const labels = { fitted: labelsOf(data.dataset, discovery), tested: labelsOf(data.dataset, test) };
+  const groups = { fitted: exchangeable(data.dataset, discovery), tested: exchangeable(data.dataset, test) };
+  return Array.from({ length: fit.method === 'logistic' ? PERMUTATIONS.slow : PERMUTATIONS.fast }, () => {
+    const scores = scorer(permuteWithin(labels.fitted, groups.fitted, random));
+    return auroc(scores, permuteWithin(labels.tested, groups.tested, random));
+  });
+}
+
+function refitScorer(fitted: Float32Array, tested: Float32Array, width: number, fit: Fit) {
+  return (labels: Uint8Array) => project(tested, fitDirection(fitted, labels, width, fit));
+}
+
+/** A difference of means only adds up products of rows, so that each product is taken once for all permutations. */
+function meansScorer(fitted: Float32Array, tested: Float32Array, width: number) {
+  const [fittedRows, testedRows] = [fitted.length / width, tested.length / width];
+  const products = new Float64Array(testedRows * fittedRows);
+  for (let row = 0; row < testedRows; row++) {
+    const one = tested.subarray(row * width, (row + 1) * width);
+    for (let other = 0; other < fittedRows; other++)
+      products[row * fittedRows + other] = dot(fitted, one, other * width);
+  }
+  // The difference of means of the products' columns is what every tested row scores.
+  const columns = transpose(products, testedRows, fittedRows);
+  return (labels: Uint8Array) => differenceOfMeans(columns, labels);
+}
+
+/**
+ * Labels that mean nothing. With pairs, both rows of a pair have the same one, which is learned on the one and asked for on the
+ * other: what a probe can learn by heart. Without pairs, they are drawn for each row.
+ */
+function controlTasks(data: Labelled, rows: readonly number[], fit: Fit): number {
+  const random = createRandom(data.seed, 'control tasks');
+  const paired = rows.filter((row) => data.dataset[row]?.pair !== undefined);
+  const halves = paired.length > 0 ? halvesByMember(data, paired) : undefined;
+  const values = Array.from({ length: TASKS }, () => {
+    const shuffled = random.shuffle(rows);
+    const [learned, asked] = halves ?? [shuffled.slice(0, rows.length >> 1), shuffled.slice(rows.length >> 1)];
+    const label = halves ? labelsByPair(data, learned, random) : labelsByRow(rows, random);
+    const direction = fitDirection(rowsOf(data.activations, learned, data.width), learned.map(label), data.width, fit);
+    return auroc(project(rowsOf(data.activations, asked, data.width), direction), asked.map(label));
+  }).filter((value) => !Number.isNaN(value));
+  return values.length === 0 ? 0.5 : mean(values);
+}
+
+function halvesByMember({ dataset }: Labelled, rows: readonly number[]): [number[], number[]] {
+  return [rows.filter((row) => dataset[row]?.label === 0), rows.filter((row) => dataset[row]?.label === 1)];
+}
+
+function labelsByPair({ dataset }: Labelled, rows: readonly number[], random: Random): (row: number) => number {
+  const pairs = random.shuffle(new Set(rows.map((row) => dataset[row]?.pair)));
+  const places = new Map(pairs.map((pair, place) => [pair, place % 2]));
+  return (row) => places.get(dataset[row]?.pair) ?? 0;
+}
+
+function labelsByRow(rows: readonly number[], random: Random): (row: number) => number {
+  const places = new Map(random.shuffle(rows).map((row, place) => [row, place % 2]));
+  return (row) => places.get(row) ?? 0;
+}
+
+export function project(rows: Float32Array, direction: Float32Array): Float64Array {
+  const width = direction.length;
+  return Float64Array.from({ length: rows.length / width }, (_, row) => dot(rows, direction, row * width));
+}
+
+function transpose(matrix: Float64Array, rows: number, columns: number): Float64Array {
+  const result = new Float64Array(matrix.length);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      result[column * rows + row] = matrix[row * columns + column] ?? 0;
+    }
+  }
+  return result;
+}

@@ -1,0 +1,129 @@
+/**
+ * Displacements of the natural size along a direction, and what they do: each row is moved forth and back by half of the classes'
+ * distance, to its partner's component, and to the mean of both classes. The same sizes along random directions are the null.
+ */
+
+import type { Variant } from '../engine.ts';
+import { createRandom } from '../statistics/random.ts';
+import { mean } from '../statistics/summary.ts';
+import { scaled } from '../statistics/vectors.ts';
+import type { Margins, Meter } from './meter.ts';
+import { balancedMean, eachOf, partnerOf, type Subjects, signOf } from './subjects.ts';
+import { addAt, takeFrom } from './variants.ts';
+
+/** What is measured of each row under the four displacements, one after the other. */
+const KINDS = ['forth', 'back', 'swapped', 'ablated'] as const;
+
+/** Variants of null directions that are measured at a time. */
+const AT_ONCE = 4096;
+
+/** What each row, or each null direction, adds to the three effects, in logits. */
+export interface Parts<Numbers> {
+  steering: Numbers;
+  interchange: Numbers;
+  ablation: Numbers;
+}
+
+/** The margins of all rows under one displacement. */
+export type Displaced = Record<(typeof KINDS)[number], Margins>;
+
+/** Interchange is left to the engine, which takes the component from the partner's activation itself. */
+export async function displaceAlong(meter: Meter, subjects: Subjects): Promise<Displaced> {
+  const doses = naturalDoses(subjects);
+  const margins = await measureKinds(meter, subjects, 1, (kind, place) => {
+    if (kind === 'swapped') return swap(subjects, place, 'along');
+    return addAt(subjects.site, place, scaled(subjects.direction, doses[kind][place] ?? 0));
+  });
+  return displacedOf(margins, subjects, 0);
+}
+
+/** With what the row's partner has. */
+export function swap(subjects: Subjects, place: number, part: 'along' | 'rest' | 'all'): Variant {
+  const { site, direction, activations } = subjects;
+  const source = activations[partnerOf(subjects, place)] ?? new Float32Array();
+  return takeFrom(site, place, source, part, direction);
+}
+
+/** One number for each random direction. */
+export async function displaceAtRandom(meter: Meter, subjects: Subjects, nulls: number): Promise<Parts<number[]>> {
+  const { site, seed, width, swing, labels } = subjects;
+  const doses = naturalDoses(subjects);
+  const random = createRandom(seed, 'null directions');
+  const result: Parts<number[]> = { steering: [], interchange: [], ablation: [] };
+  const atOnce = Math.max(1, Math.floor(AT_ONCE / (KINDS.length * labels.length)));
+  for (let done = 0; done < nulls; done += atOnce) {
+    const directions = Array.from({ length: Math.min(atOnce, nulls - done) }, () => {
+      const vector = random.direction(width);
+      // Steering moves all rows alike, so that they can share a vector.
+      return { vector, forth: scaled(vector, swing / 2), back: scaled(vector, -swing / 2) };
+    });
+    const margins = await measureKinds(meter, subjects, directions.length, (kind, place, which) => {
+      const direction = directions[which];
+      const shared = kind === 'forth' || kind === 'back' ? direction?.[kind] : undefined;
+      const vector = shared ?? scaled(direction?.vector ?? new Float32Array(width), doses[kind][place] ?? 0);
+      return addAt(site, place, vector);
+    });
+    directions.forEach((_, which) => {
+      const parts = partsOf(subjects, meter.base, displacedOf(margins, subjects, which));
+      result.steering.push(balancedMean(subjects, parts.steering));
+      result.interchange.push(balancedMean(subjects, parts.interchange));
+      result.ablation.push(balancedMean(subjects, parts.ablation));
+    });
+  }
+  return result;
+}
+
+/** Half of what lies between both signs, and what a row loses of its own margin. */
+export function partsOf(subjects: Subjects, base: Margins, displaced: Displaced): Parts<Float64Array> {
+  const { forth, back, swapped, ablated } = displaced;
+  const lost = ({ corrected }: Margins) =>
+    eachOf(subjects, (place) => signOf(subjects, place) * ((base.raw[place] ?? 0) - (corrected[place] ?? 0)));
+  return {
+    steering: eachOf(subjects, (place) => ((forth.corrected[place] ?? 0) - (back.corrected[place] ?? 0)) / 2),
+    interchange: lost(swapped),
+    ablation: lost(ablated),
+  };
+}
+
+function naturalDoses(subjects: Subjects): Record<keyof Displaced, Float64Array> {
+  const { labels, components, swing } = subjects;
+  const meanOf = (label: number) => mean(components.filter((_, place) => labels[place] === label));
+  const middle = (meanOf(0) + meanOf(1)) / 2;
+  return {
+    forth: components.map(() => swing / 2),
+    back: components.map(() => -swing / 2),
+    swapped: components.map((own, place) => (components[partnerOf(subjects, place)] ?? own) - own),
+    ablated: components.map((own) => middle - own),
+  };
+}
+
+/** All kinds of all rows, for so many directions. */
+function measureKinds(
+  meter: Meter,
+  { labels }: Subjects,
+  directions: number,
+  variantOf: (kind: keyof Displaced, place: number, direction: number) => Variant,
+): Promise<Margins> {
+  const [count, each] = [labels.length, labels.length * KINDS.length];
+  return meter.measure(directions * each, (index) => {
+    const kind = KINDS[Math.floor((index % each) / count)] ?? 'forth';
+    return variantOf(kind, index % count, Math.floor(index / each));
+  });
+}
+
+function displacedOf(margins: Margins, { labels }: Subjects, direction: number): Displaced {
+  const count = labels.length;
+  const part = (kind: keyof Displaced): Margins => {
+    const from = (direction * KINDS.length + KINDS.indexOf(kind)) * count;
+    const cut = (values: Float64Array) => values.subarray(from, from + count);
+    return {
+      corrected: cut(margins.corrected),
+      raw: cut(margins.raw),
+      scale: cut(margins.scale),
+      positive: cut(margins.positive),
+      negative: cut(margins.negative),
+      control: cut(margins.control),
+    };
+  };
+  return { forth: part('forth'), back: part('back'), swapped: part('swapped'), ablated: part('ablated') };
+}

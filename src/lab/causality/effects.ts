@@ -1,0 +1,167 @@
+/**
+ * The three tests of what a direction does: steering along it, interchange of its component between counterfactuals, and ablation
+ * to its mean. Each is a share of the natural gap between the classes.
+ */
+
+import { bootstrapInterval } from '../statistics/bootstrap.ts';
+import { holm } from '../statistics/holm.ts';
+import { chanceOf } from '../statistics/permutation.ts';
+import { shareOf } from '../statistics/proportion.ts';
+import { createRandom } from '../statistics/random.ts';
+import { mean } from '../statistics/summary.ts';
+import { type Displaced, displaceAlong, displaceAtRandom, partsOf, swap } from './displacements.ts';
+import type { Dose, Effect, Evidence } from './evidence.ts';
+import { isClamped, type Margins, type Meter } from './meter.ts';
+import { balancedMean, eachOf, partnerOf, type Subjects, shareOfWhole, signOf } from './subjects.ts';
+
+const BOOTSTRAPS = 1000;
+
+type Effects = Pick<Evidence, 'behaviour' | 'steering' | 'ablation' | 'temperature'> & {
+  interchange: Omit<Evidence['interchange'], 'answerFlips' | 'partners'>;
+};
+
+export async function measureEffects(
+  meter: Meter,
+  subjects: Subjects,
+  multiplicity: Evidence['multiplicity'],
+  doseOf: (absolute: number) => Dose,
+): Promise<Effects> {
+  const along = await displaceAlong(meter, subjects);
+  const swapped = await swapRest(meter, subjects);
+  const nulls = await displaceAtRandom(meter, subjects, multiplicity.nulls);
+
+  const parts = partsOf(subjects, meter.base, along);
+  const natural = naturalMargins(meter.base, subjects);
+  const tests = [
+    testEffect(subjects, 'steering', parts.steering, natural.own, nulls.steering),
+    testEffect(subjects, 'interchange', parts.interchange, natural.between, nulls.interchange),
+    testEffect(subjects, 'ablation', parts.ablation, natural.own, nulls.ablation),
+  ] as const;
+  const [s = 1, i = 1, n = 1] = holm(
+    tests.map((test) => test.p),
+    multiplicity.tests,
+  );
+  const [steering, interchange, ablation] = tests;
+  const gap = balancedMean(subjects, natural.own);
+  return {
+    behaviour: describeBehaviour(meter.base, subjects, natural.own),
+    steering: {
+      ...steering,
+      adjusted: s,
+      dose: doseOf(subjects.swing / 2),
+      wrongWay: shareOf(steering.each.filter((value) => value < 0).length, steering.each.length),
+      uncorrected: shareOfWhole(uncorrectedSteering(subjects, along), gap),
+      deltaRelative: deltaRelative(meter.base, along),
+    },
+    interchange: { ...interchange, adjusted: i, ...swapped, flips: preferenceFlips(meter.base, subjects, along) },
+    ablation: { ...ablation, adjusted: n, gap: gap * (1 - ablation.value) },
+    temperature: describeTemperature(along),
+  };
+}
+
+/** Margins by the sign of the label: of each row, and between it and its partner. */
+function naturalMargins({ raw }: Margins, subjects: Subjects): { own: Float64Array; between: Float64Array } {
+  const margin = (place: number) => raw[place] ?? 0;
+  return {
+    own: eachOf(subjects, (place) => signOf(subjects, place) * margin(place)),
+    between: eachOf(
+      subjects,
+      (place) => signOf(subjects, place) * (margin(place) - margin(partnerOf(subjects, place))),
+    ),
+  };
+}
+
+/** Swaps the whole activation, and all but the direction's component. */
+async function swapRest(meter: Meter, subjects: Subjects): Promise<{ full: number; complement: number }> {
+  const count = subjects.labels.length;
+  const margins = await meter.measure(2 * count, (index) =>
+    swap(subjects, index % count, index < count ? 'all' : 'rest'),
+  );
+  const whole = balancedMean(subjects, naturalMargins(meter.base, subjects).between);
+  const moved = (values: Float64Array) =>
+    eachOf(subjects, (place) => signOf(subjects, place) * ((meter.base.raw[place] ?? 0) - (values[place] ?? 0)));
+  return {
+    // Whether anything passes is asked before any correction: a change of temperature is something, too.
+    full: shareOfWhole(balancedMean(subjects, moved(margins.raw.subarray(0, count))), whole),
+    complement: shareOfWhole(balancedMean(subjects, moved(margins.corrected.subarray(count))), whole),
+  };
+}
+
+function testEffect(
+  subjects: Subjects,
+  name: string,
+  parts: Float64Array,
+  natural: Float64Array,
+  nulls: readonly number[],
+): Effect {
+  const whole = balancedMean(subjects, natural);
+  const value = shareOfWhole(balancedMean(subjects, parts), whole);
+  const shares = nulls.map((part) => shareOfWhole(part, whole));
+  return {
+    value,
+    interval: bootstrapInterval(
+      subjects.clusters,
+      (places) => shareOfWhole(balancedMean(subjects, parts, places), balancedMean(subjects, natural, places)),
+      BOOTSTRAPS,
+      createRandom(subjects.seed, `bootstrap of ${name}`),
+    ),
+    each: Array.from(parts, (part) => shareOfWhole(part, whole)),
+    null: shares,
+    p: chanceOf(Math.abs(value), shares.map(Math.abs)),
+    adjusted: 1,
+  };
+}
+
+function describeBehaviour({ raw }: Margins, subjects: Subjects, own: Float64Array): Evidence['behaviour'] {
+  return {
+    gap: balancedMean(subjects, own),
+    interval: bootstrapInterval(
+      subjects.clusters,
+      (places) => balancedMean(subjects, own, places),
+      BOOTSTRAPS,
+      createRandom(subjects.seed, 'bootstrap of the gap'),
+    ),
+    margins: Array.from(raw),
+    labels: subjects.labels,
+    expressed: shareOf(own.filter((value) => value > 0).length, own.length),
+  };
+}
+
+function uncorrectedSteering(subjects: Subjects, { forth, back }: Displaced): number {
+  return balancedMean(
+    subjects,
+    eachOf(subjects, (place) => ((forth.raw[place] ?? 0) - (back.raw[place] ?? 0)) / 2),
+  );
+}
+
+/** Δlogit of what the sign asks for, less that of the controls, over both signs. */
+function deltaRelative(base: Margins, { forth, back }: Displaced): number {
+  const change = (after: Float64Array, before: Float64Array) => mean(after) - mean(before);
+  const up = change(forth.positive, base.positive) - change(forth.control, base.control);
+  const down = change(back.negative, base.negative) - change(back.control, base.control);
+  return (up + down) / 2;
+}
+
+/** Rows that come to prefer what their partners prefer, and did not before. */
+function preferenceFlips(
+  { raw }: Margins,
+  subjects: Subjects,
+  { swapped }: Displaced,
+): Effects['interchange']['flips'] {
+  const flipped = eachOf(subjects, (place) => {
+    const [own, other] = [raw[place] ?? 0, raw[partnerOf(subjects, place)] ?? 0];
+    const now = swapped.corrected[place] ?? 0;
+    return own * now < 0 && other * now > 0 ? 1 : 0;
+  });
+  return shareOf(flipped.filter((value) => value === 1).length, flipped.length);
+}
+
+function describeTemperature(along: Displaced): Evidence['temperature'] {
+  const scales = Object.values(along).flatMap((margins) => [...margins.scale]);
+  return {
+    mean: mean(scales),
+    low: Math.min(...scales),
+    high: Math.max(...scales),
+    clamped: scales.filter(isClamped).length,
+  };
+}

@@ -1,0 +1,99 @@
+/**
+ * Whether a direction lies where the model's activations vary. Along a direction that no activation ever takes, an intervention
+ * can wake a pathway that sleeps in all of the data, and its effect then says nothing about what the model does by itself.
+ */
+
+import { choleskySolver } from '../statistics/cholesky.ts';
+import { createRandom } from '../statistics/random.ts';
+import { mean, quantile } from '../statistics/summary.ts';
+import { centreRows, dot, norm } from '../statistics/vectors.ts';
+import type { Evidence } from './evidence.ts';
+import { portions, type Run, runChecked, type Site } from './readings.ts';
+
+const PROMPTS = 128;
+const BASIS = 384;
+const HELD_OUT = 96;
+
+/** Variance, as a share of a typical coordinate's, from which on a direction counts as lived in. */
+const LIVED_IN = 0.01;
+
+/** Activations at all positions but the first, which many models keep for something else. */
+export async function readManifold(
+  run: Run,
+  prompts: readonly number[][],
+  site: Site,
+  seed: number,
+): Promise<Float32Array> {
+  const random = createRandom(seed, 'activations of the manifold');
+  const { width } = run.engine.describe();
+  const rows: Float32Array[] = [];
+  const chosen = random.shuffle(prompts.filter((tokens) => tokens.length > 1)).slice(0, PROMPTS);
+  const point = { layer: site.layer, place: site.place };
+  for (const [from, to] of portions(chosen.length, 32)) {
+    const taps = [{ point, positions: { from: 1 } }];
+    for (const { activations } of await runChecked(run, { prompts: chosen.slice(from, to), taps })) {
+      const [all = new Float32Array()] = activations;
+      for (let offset = 0; offset < all.length; offset += width) rows.push(all.subarray(offset, offset + width));
+    }
+  }
+  const kept = random.shuffle(rows).slice(0, BASIS + HELD_OUT);
+  const result = new Float32Array(kept.length * width);
+  kept.forEach((row, i) => {
+    result.set(row, i * width);
+  });
+  return result;
+}
+
+/**
+ * The share of the squared direction that rows reach, and what they reach of rows held out: with fewer rows than coordinates,
+ * nothing is reached in full, so that a direction is judged by what a natural activation gets.
+ */
+export function onManifold(
+  direction: Float32Array,
+  rows: Float32Array,
+  width: number,
+): Evidence['guards']['onManifold'] {
+  const { centred } = centreRows(rows, width);
+  const count = rows.length / width;
+  const held = Math.min(HELD_OUT, Math.floor(count / 5));
+  const basis = centred.subarray(0, (count - held) * width);
+  const reachOf = reachIn(basis, width);
+  const reached = Array.from({ length: held }, (_, i) => {
+    const offset = (count - held + i) * width;
+    return reachOf(centred.subarray(offset, offset + width));
+  });
+  const share = reachOf(Float64Array.from(direction));
+  const reach = reached.length === 0 ? 1 : mean(reached);
+  return { value: Math.min(1, share / (reach || 1)), share, reach, rows: count };
+}
+
+/** With a small ridge, so that a coordinate that hardly varies hardly counts. Works on products of rows, of which there are few. */
+function reachIn(basis: Float64Array, width: number): (vector: Float64Array) => number {
+  const count = basis.length / width;
+  const row = (i: number) => basis.subarray(i * width, (i + 1) * width);
+  const products = new Float64Array(count * count);
+  for (let i = 0; i < count; i++) {
+    for (let j = 0; j <= i; j++) {
+      const product = dot(basis, row(j), i * width);
+      products[i * count + j] = product;
+      products[j * count + i] = product;
+    }
+  }
+  const ridge = LIVED_IN * count * typicalVariance(basis, width) || 1e-12;
+  for (let i = 0; i < count; i++) products[i * count + i] = (products[i * count + i] ?? 0) + ridge;
+  const solve = choleskySolver(products, count);
+  return (vector) => {
+    const along = Float64Array.from({ length: count }, (_, i) => dot(basis, vector, i * width));
+    const square = norm(vector) ** 2;
+    return square === 0 ? 1 : dot(along, solve(along)) / square;
+  };
+}
+
+function typicalVariance(basis: Float64Array, width: number): number {
+  const count = basis.length / width;
+  const variances = new Float64Array(width);
+  basis.forEach((value, i) => {
+    variances[i % width] = (variances[i % width] ?? 0) + value ** 2 / count;
+  });
+  return quantile(variances, 0.5);
+}

@@ -1,0 +1,229 @@
+/**
+ * The causality protocol: whether a model uses a direction, or only carries it. Every check is made every time; what they find
+ * is the evidence, and `decide` makes a verdict of it.
+ */
+
+import { CuvetteError } from '../../errors.ts';
+import type { Engine } from '../engine.ts';
+import { hashOf, hashOfNumbers } from '../manifest.ts';
+import { differenceOfMeans } from '../statistics/difference-of-means.ts';
+import { createRandom } from '../statistics/random.ts';
+import { mean } from '../statistics/summary.ts';
+import { dot, norm } from '../statistics/vectors.ts';
+import { measureAnswerFlips } from './answers.ts';
+import { chooseControls } from './controls.ts';
+import { checkDataset, clustersOf, groupsBy } from './dataset.ts';
+import { type Labelled, labelsOf, measureDecodability, project, scoreRows } from './decodability.ts';
+import { fitDirection, givenDirection, rowsOf } from './direction.ts';
+import { measureEffects } from './effects.ts';
+import type { DatasetRow, Evidence, Question } from './evidence.ts';
+import { onManifold, readManifold } from './manifold.ts';
+import { createMeter } from './meter.ts';
+import { countTests } from './multiplicity.ts';
+import { measureNeutral, PLAIN_SENTENCES } from './neutral.ts';
+import { choosePartners } from './partners.ts';
+import { meanLogits, type Run, readSite, tokenizePrompts } from './readings.ts';
+import { splitRows } from './split.ts';
+import type { Subjects } from './subjects.ts';
+import { doseIn, measureSweep } from './sweep.ts';
+import { chooseTarget } from './target.ts';
+
+export interface ProtocolContext {
+  signal: AbortSignal;
+  /** Sites and directions tried in this lab session, this one included. */
+  family: number;
+  /** Of the program. */
+  version: string;
+  /** Runs of the model that are done, of about how many. */
+  onProgress?(done: number, about: number): void;
+}
+
+export async function runProtocol(engine: Engine, question: Question, context: ProtocolContext): Promise<Evidence> {
+  checkQuestion(engine, question);
+  const { dataset, site, seed } = question;
+  const { width } = engine.describe();
+  const multiplicity = countTests(question, context.family);
+  const split = splitRows(question, createRandom(seed, 'split'));
+  const run = startRun(engine, context, split, multiplicity);
+
+  const prompts = await tokenizePrompts(
+    run,
+    dataset.map((row) => row.prompt),
+    site.position,
+  );
+  const neutral = await neutralPrompts(run, question);
+  const data: Labelled = { dataset, activations: await readSite(run, prompts, site), width, seed };
+  const fit = question.direction.kind === 'fit' ? question.direction : undefined;
+  const direction =
+    question.direction.kind === 'given'
+      ? givenDirection(question.direction.vector, width)
+      : fitDirection(
+          rowsOf(data.activations, split.discovery, width),
+          labelsOf(dataset, split.discovery),
+          width,
+          question.direction,
+        );
+
+  const looked = split.discovery.length > 0 ? split.discovery : split.test;
+  const logits = await meanLogits(run, pick(prompts, looked), labelsOf(dataset, looked));
+  const target = await chooseTarget(engine, question, logits);
+  const controls = await chooseControls(engine, question, target, middle(logits));
+
+  const { places: partners, kinds } = choosePartners(dataset, split.intervened, createRandom(seed, 'partners'));
+  const measures = measureDirection(data, split.test, direction);
+  const chosen = rowsOf(data.activations, split.intervened, width);
+  const subjects: Subjects = {
+    site,
+    seed,
+    width,
+    labels: labelsOf(dataset, split.intervened),
+    clusters: clustersOf(dataset, split.intervened),
+    activations: split.intervened.map((_, i) => chosen.subarray(i * width, (i + 1) * width)),
+    components: project(chosen, direction),
+    partners,
+    direction,
+    swing: measures.swing,
+  };
+  const intervened = pick(prompts, split.intervened);
+  const doseOf = doseIn(measures);
+  const meter = await createMeter(run, intervened, target, controls);
+  const effects = await measureEffects(meter, subjects, multiplicity, doseOf);
+  const gapSign = effects.behaviour.gap < 0 ? -1 : 1;
+  const setup = { site, seed, prompts: intervened, direction, ...measures, target, controls, gapSign };
+  const sweep = await measureSweep(run, setup, question.sweep);
+  const answerFlips = await measureAnswerFlips(run, intervened, subjects, target, effects.behaviour.gap);
+  const manifold = await readManifold(run, [...pick(prompts, split.test), ...neutral], site, seed);
+  const harm = await measureNeutral(run, neutral, site, direction, doseOf(Math.abs(measures.swing) / 2), seed);
+  const matched = await scoreMatched(run, question, direction);
+
+  return {
+    format: 1,
+    version: context.version,
+    seed,
+    model: modelOf(engine),
+    data: summaryOf(question),
+    site,
+    split,
+    direction: {
+      kind: question.direction.kind,
+      method: fit?.method ?? 'given',
+      ...(question.direction.kind === 'given' &&
+        question.direction.source !== undefined && { source: question.direction.source }),
+      vector: Array.from(direction),
+      hash: hashOfNumbers(direction),
+      ...measures,
+    },
+    target,
+    controls,
+    decodability: measureDecodability(data, split, direction, fit, multiplicity.nulls),
+    ...effects,
+    interchange: { ...effects.interchange, answerFlips, partners: kinds },
+    multiplicity,
+    sweep,
+    guards: { onManifold: onManifold(direction, manifold, width), neutral: harm },
+    ...(matched && { structureMatched: matched }),
+    naming: {
+      required: question.nameRequired ?? false,
+      ...(question.featureName !== undefined && { name: question.featureName }),
+    },
+  };
+}
+
+function checkQuestion(engine: Engine, question: Question): void {
+  const { layers, id } = engine.describe();
+  if (question.site.layer >= layers) {
+    throw new CuvetteError(
+      'invalid_input',
+      `There is no layer ${question.site.layer}: the model ${id} has layers 0 to ${layers - 1}.`,
+    );
+  }
+  checkDataset(question.dataset);
+  if (question.structureMatched) checkDataset(question.structureMatched, 'The structure-matched set', 4);
+}
+
+function startRun(
+  engine: Engine,
+  context: ProtocolContext,
+  split: Evidence['split'],
+  { nulls }: Evidence['multiplicity'],
+): Run {
+  const { signal } = context;
+  const rows = split.intervened.length;
+  const about = 3 * (split.discovery.length + split.test.length) + rows * (4 * nulls + 45);
+  let done = 0;
+  return {
+    engine,
+    signal,
+    advance(count) {
+      done += count;
+      context.onProgress?.(done, Math.max(done, about));
+    },
+  };
+}
+
+async function neutralPrompts(run: Run, question: Question): Promise<number[][]> {
+  const { context } = run.engine.describe();
+  const texts = question.neutralPrompts ?? PLAIN_SENTENCES;
+  const prompts = (await run.engine.tokenize(texts)).map((tokens) => tokens.slice(0, context));
+  const usable = prompts.filter((tokens) => tokens.length > 2);
+  if (usable.length > 0) return usable;
+  throw new CuvetteError(
+    'invalid_input',
+    'None of the neutral prompts has three tokens or more. Give a few plain sentences of the language that the model knows.',
+  );
+}
+
+/** Class means of the test half along the direction and as a whole, and how long activations are. */
+function measureDirection({ dataset, activations, width }: Labelled, test: readonly number[], direction: Float32Array) {
+  const rows = rowsOf(activations, test, width);
+  const difference = differenceOfMeans(rows, labelsOf(dataset, test));
+  const swing = dot(difference, direction);
+  const length = norm(difference);
+  return {
+    swing,
+    norm: mean(test.map((_, i) => norm(rows.subarray(i * width, (i + 1) * width)))),
+    difference: { length, along: length === 0 ? 0 : (swing / length) ** 2 },
+  };
+}
+
+async function scoreMatched(
+  run: Run,
+  question: Question,
+  direction: Float32Array,
+): Promise<Evidence['structureMatched']> {
+  const { structureMatched: dataset, site, seed } = question;
+  if (!dataset) return undefined;
+  const texts = dataset.map((row) => row.prompt);
+  const prompts = await tokenizePrompts(run, texts, site.position);
+  const data = { dataset, activations: await readSite(run, prompts, site), width: direction.length, seed };
+  return scoreRows(data, [...dataset.keys()], direction, 'the structure-matched set');
+}
+
+function modelOf(engine: Engine): Evidence['model'] {
+  const { id, engine: name, architecture, layers, width, dtype, weights, tokenizer } = engine.describe();
+  return { id, engine: name, architecture, layers, width, dtype, weights, tokenizer };
+}
+
+function summaryOf({ dataset, neutralPrompts: neutral, structureMatched }: Question): Evidence['data'] {
+  const positives = dataset.filter((row) => row.label === 1).length;
+  const count = (keyOf: (row: DatasetRow) => string | undefined) => groupsBy(dataset, keyOf).size;
+  return {
+    hash: hashOf({ dataset, neutral, structureMatched }),
+    rows: dataset.length,
+    positives,
+    negatives: dataset.length - positives,
+    pairs: count((row) => row.pair),
+    templates: count((row) => row.template),
+  };
+}
+
+function pick<T>(values: readonly T[], places: readonly number[]): T[] {
+  return places.flatMap((place) => {
+    const value = values[place];
+    return value === undefined ? [] : [value];
+  });
+}
+
+function middle([a, b]: readonly [Float64Array, Float64Array]): Float64Array {
+  return a.map((value, i) => (value + (b[i] ?? 0)) / 2);
+}

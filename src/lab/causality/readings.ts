@@ -1,0 +1,105 @@
+/** What the model does on prompts as they are: activations at the site, and what it would say next. Runs in portions of bounded memory. */
+
+import { CuvetteError } from '../../errors.ts';
+import type { Engine, RunRequest, Variant, VariantResult } from '../engine.ts';
+import { resolvePositions } from '../positions.ts';
+import type { Evidence } from './evidence.ts';
+
+export type Site = Evidence['site'];
+
+/** Numbers that one request may bring back, and vectors that it may carry. */
+const NUMBERS = 1 << 22;
+const PROMPTS = 256;
+
+export interface Run {
+  engine: Engine;
+  signal: AbortSignal;
+  /** Counts runs of the model that are done. */
+  advance(count: number): void;
+}
+
+export async function tokenizePrompts(run: Run, texts: readonly string[], position: number): Promise<number[][]> {
+  const prompts = await run.engine.tokenize(texts);
+  prompts.forEach((tokens, i) => {
+    resolvePositions([position], tokens.length, texts[i]);
+  });
+  return prompts;
+}
+
+/** Prompts × width. */
+export async function readSite(run: Run, prompts: readonly number[][], site: Site): Promise<Float32Array> {
+  const { width } = run.engine.describe();
+  const rows = new Float32Array(prompts.length * width);
+  for (const [from, to] of portions(prompts.length, PROMPTS)) {
+    const results = await runChecked(run, {
+      prompts: prompts.slice(from, to),
+      taps: [{ point: site, positions: [site.position] }],
+    });
+    results.forEach((result, i) => {
+      rows.set(result.activations[0] ?? [], (from + i) * width);
+    });
+  }
+  return rows;
+}
+
+/** The mean logit of every token after the prompts of each class. */
+export async function meanLogits(
+  run: Run,
+  prompts: readonly number[][],
+  labels: ArrayLike<number>,
+): Promise<[Float64Array, Float64Array]> {
+  const { vocabulary } = run.engine.describe();
+  const sums: [Float64Array, Float64Array] = [new Float64Array(vocabulary), new Float64Array(vocabulary)];
+  const counts = [0, 0];
+  for (const [from, to] of portions(prompts.length, portionOf(vocabulary))) {
+    const results = await runChecked(run, { prompts: prompts.slice(from, to), logits: { positions: [-1] } });
+    results.forEach(({ logits }, i) => {
+      const label = labels[from + i] === 1 ? 1 : 0;
+      counts[label] = (counts[label] ?? 0) + 1;
+      const sum = sums[label];
+      for (let token = 0; token < vocabulary; token++) sum[token] = (sum[token] ?? 0) + (logits?.[token] ?? 0);
+    });
+  }
+  sums.forEach((sum, label) => {
+    for (let token = 0; token < vocabulary; token++) sum[token] = (sum[token] ?? 0) / (counts[label] ?? 1);
+  });
+  return sums;
+}
+
+/** How many variants of so many numbers each go into one request. */
+export function portionOf(numbers: number): number {
+  return Math.max(1, Math.min(4096, Math.floor(NUMBERS / numbers)));
+}
+
+export function* portions(count: number, size: number): Generator<[from: number, to: number]> {
+  for (let from = 0; from < count; from += size) yield [from, Math.min(count, from + size)];
+}
+
+/** Numbers that are not finite are an error: they would pass every comparison as "no effect". */
+export async function runChecked(run: Run, request: RunRequest): Promise<VariantResult[]> {
+  run.signal.throwIfAborted();
+  const results = await run.engine.run(request, run.signal);
+  const variants: readonly Variant[] | undefined = request.variants;
+  const expected = variants?.length ?? request.prompts.length;
+  if (results.length !== expected) {
+    throw new CuvetteError('internal', `The engine was asked for ${expected} results and gave ${results.length}.`);
+  }
+  for (const [i, { activations, logits, surprise }] of results.entries()) {
+    const lists = [...activations, logits, surprise?.logProbabilities, surprise?.divergences];
+    if (lists.every((list) => list === undefined || allFinite(list))) continue;
+    const changed = (variants?.[i]?.interventions.length ?? 0) > 0 ? 'under an intervention' : 'as it is';
+    throw new CuvetteError(
+      'bad_model',
+      `The model ${run.engine.describe().id} gave a number that is not finite, ${changed}. Its weights may be damaged, or the activation too large for its precision. There is no verdict.`,
+    );
+  }
+  run.advance(results.length);
+  return results;
+}
+
+function allFinite(list: Float32Array): boolean {
+  let sum = 0;
+  // A sum of zeros stays a number unless one of the factors is not finite.
+  for (let i = 0; i < list.length; i++) sum += (list[i] ?? 0) * 0;
+  return sum === 0;
+}

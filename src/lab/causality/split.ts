@@ -1,0 +1,103 @@
+/** Which rows a direction may be found in, and which it is tested on. What belongs together stays together. */
+
+import { CuvetteError } from '../../errors.ts';
+import type { Random } from '../statistics/random.ts';
+import { groupsBy } from './dataset.ts';
+import type { DatasetRow, Evidence, Question } from './evidence.ts';
+
+/** Rows of a class that a half must have to be of use. */
+const FEWEST = 4;
+
+/** Interventions are made on whole pairs up to this many rows. */
+const INTERVENED = 256;
+
+export function splitRows(question: Question, random: Random): Evidence['split'] {
+  const { dataset, direction, target } = question;
+  const all = dataset.map((_, row) => row);
+  if (direction.kind === 'given' && direction.trainedOn && direction.trainedOn.length > 0) {
+    const discovery = withPartners(dataset, direction.trainedOn);
+    const test = all.filter((row) => !discovery.includes(row));
+    if (!isUsable(dataset, test)) {
+      throw new CuvetteError(
+        'invalid_input',
+        `The direction was trained on these rows: only ${test.length} of ${dataset.length} are left to test it on, and ${FEWEST} of each class are needed. Give rows that it has not seen, or let the protocol fit the direction.`,
+      );
+    }
+    return finish(dataset, 'given', discovery, test, random);
+  }
+  if (direction.kind === 'given' && target) return finish(dataset, 'none', [], all, random);
+
+  for (const by of ['pair', 'template', 'row'] as const) {
+    const halves = halve(dataset, by, random);
+    if (halves) return finish(dataset, by, ...halves, random);
+  }
+  throw new CuvetteError(
+    'invalid_input',
+    'The rows cannot be split into two halves that have both classes. Give more.',
+  );
+}
+
+/** Groups go to the half that has fewer rows of their kind, in random order. */
+function halve(
+  dataset: readonly DatasetRow[],
+  by: 'pair' | 'template' | 'row',
+  random: Random,
+): [number[], number[]] | undefined {
+  const named = by === 'row' ? new Map<string, number[]>() : groupsBy(dataset, (row) => row[by]);
+  if (by !== 'row' && named.size < 2) return undefined;
+  const loose = dataset.flatMap((row, number) => (by === 'row' || row[by] === undefined ? [[number]] : []));
+  const halves: [number[], number[]] = [[], []];
+  for (const group of random.shuffle([...named.values(), ...loose])) {
+    const label = dataset[group[0] ?? 0]?.label;
+    const weight = (half: number[]) =>
+      half.length + half.filter((row) => group.length === 1 && dataset[row]?.label === label).length;
+    const [first, second] = halves;
+    (weight(first) <= weight(second) ? first : second).push(...group);
+  }
+  if (!halves.every((half) => isUsable(dataset, half))) return undefined;
+  return halves;
+}
+
+function isUsable(dataset: readonly DatasetRow[], rows: readonly number[]): boolean {
+  const positives = rows.filter((row) => dataset[row]?.label === 1).length;
+  return Math.min(positives, rows.length - positives) >= FEWEST;
+}
+
+/** With every row of the pairs that the rows belong to. */
+function withPartners(dataset: readonly DatasetRow[], rows: readonly number[]): number[] {
+  const pairs = new Set(rows.map((row) => dataset[row]?.pair).filter((pair) => pair !== undefined));
+  return dataset.flatMap((row, number) =>
+    rows.includes(number) || (row.pair !== undefined && pairs.has(row.pair)) ? [number] : [],
+  );
+}
+
+function finish(
+  dataset: readonly DatasetRow[],
+  by: Evidence['split']['by'],
+  discovery: number[],
+  test: number[],
+  random: Random,
+): Evidence['split'] {
+  const sorted = (rows: number[]) => rows.toSorted((a, b) => a - b);
+  return { by, discovery: sorted(discovery), test: sorted(test), intervened: sorted(choose(dataset, test, random)) };
+}
+
+/** All rows, or as many as can be intervened on: whole pairs first, then as many of each class. */
+function choose(dataset: readonly DatasetRow[], test: number[], random: Random): number[] {
+  if (test.length <= INTERVENED) return test;
+  const tested = new Set(test);
+  const pairs = [...groupsBy(dataset, (row) => row.pair).values()].filter(([first = -1]) => tested.has(first));
+  const single = test.filter((row) => dataset[row]?.pair === undefined).map((row) => [row]);
+  const groups = [...random.shuffle(pairs), ...random.shuffle(single)];
+  const chosen: number[] = [];
+  const room = { 0: INTERVENED / 2, 1: INTERVENED / 2 };
+  for (const group of groups) {
+    const positives = group.filter((row) => dataset[row]?.label === 1).length;
+    const negatives = group.length - positives;
+    if (room[1] < positives || room[0] < negatives) continue;
+    room[1] -= positives;
+    room[0] -= negatives;
+    chosen.push(...group);
+  }
+  return chosen;
+}

@@ -1,0 +1,53 @@
+/** The rows that interventions are made on, in the order of `split.intervened`, and sums over them that treat both classes alike. */
+
+import type { Site } from './readings.ts';
+
+export interface Subjects {
+  site: Site;
+  seed: number;
+  width: number;
+  labels: (0 | 1)[];
+  /** For resampling. */
+  clusters: number[][][];
+  activations: Float32Array[];
+  /** Components along the direction. */
+  components: Float64Array;
+  /** Each row's counterfactual. */
+  partners: number[];
+  direction: Float32Array;
+  /** Distance between the class means along the direction. */
+  swing: number;
+}
+
+/** One number for each row. */
+export function eachOf({ labels }: Subjects, valueAt: (place: number) => number): Float64Array {
+  return Float64Array.from({ length: labels.length }, (_, place) => valueAt(place));
+}
+
+/** 1 or -1, by the label. */
+export function signOf({ labels }: Subjects, place: number): 1 | -1 {
+  return labels[place] === 1 ? 1 : -1;
+}
+
+export function partnerOf({ partners }: Subjects, place: number): number {
+  return partners[place] ?? place;
+}
+
+/** The mean of both classes' means, so that the larger class does not weigh more. */
+export function balancedMean({ labels }: Subjects, values: Float64Array, places?: readonly number[]): number {
+  const sums = [0, 0];
+  const counts = [0, 0];
+  const take = (place: number) => {
+    const label = labels[place] ?? 0;
+    sums[label] = (sums[label] ?? 0) + (values[place] ?? 0);
+    counts[label] = (counts[label] ?? 0) + 1;
+  };
+  if (places) places.forEach(take);
+  else for (let place = 0; place < values.length; place++) take(place);
+  return ((sums[0] ?? 0) / (counts[0] || 1) + (sums[1] ?? 0) / (counts[1] || 1)) / 2;
+}
+
+/** Where there is nothing to be a share of, there is no effect. */
+export function shareOfWhole(part: number, whole: number): number {
+  return Math.abs(whole) < 1e-9 ? 0 : part / whole;
+}

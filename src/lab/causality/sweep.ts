@@ -1,0 +1,141 @@
+/**
+ * Structural rigidity: what ever larger doses of the direction do to all that the model could say next. A direction that nobody
+ * reads only changes the scale of all logits; one in a place that nothing is read from changes nothing.
+ */
+
+import type { Variant } from '../engine.ts';
+import { shareOf } from '../statistics/proportion.ts';
+import { createRandom } from '../statistics/random.ts';
+import { mean } from '../statistics/summary.ts';
+import { scaled } from '../statistics/vectors.ts';
+import type { Dose, Evidence, Question, SweepRow } from './evidence.ts';
+import { portionOf, portions, type Run, runChecked, type Site } from './readings.ts';
+import { addAt } from './variants.ts';
+
+/** In lengths of the activation. */
+const STANDARD = [-2, -1, -0.5, 0.5, 1, 2];
+const RANDOM_DIRECTIONS = 5;
+
+export interface SweepSetup {
+  site: Site;
+  seed: number;
+  prompts: readonly number[][];
+  direction: Float32Array;
+  swing: number;
+  norm: number;
+  target: Evidence['target'];
+  controls: Evidence['controls'];
+  /** Of the natural gap: which way the direction should move the target. */
+  gapSign: number;
+}
+
+export async function measureSweep(run: Run, setup: SweepSetup, asked: Question['sweep']): Promise<Evidence['sweep']> {
+  const random = createRandom(setup.seed, 'random directions for the sweep');
+  const directions = Array.from({ length: RANDOM_DIRECTIONS }, () => random.direction(setup.direction.length));
+  const standard = STANDARD.map((lengths) => lengths * setup.norm);
+  const factor = { absolute: 1, swing: setup.swing, norm: setup.norm }[asked?.unit ?? 'absolute'];
+  const others = (asked?.values ?? []).map((value) => value * factor);
+  const cells = [
+    ...[...standard, ...others].map((absolute) => ({ absolute, directions: [setup.direction] })),
+    ...standard.map((absolute) => ({ absolute, directions })),
+  ].map((cell) => createCell(setup, cell.absolute, cell.directions));
+
+  const variantsOf = (place: number): { cell?: Cell; variant: Variant }[] => [
+    { variant: { prompt: place, interventions: [] } },
+    ...cells.flatMap((cell) => cell.vectors.map((vector) => ({ cell, variant: addAt(setup.site, place, vector) }))),
+  ];
+  const each = variantsOf(0).length;
+  const { vocabulary } = run.engine.describe();
+  for (const [from, to] of portions(setup.prompts.length, portionOf(each * vocabulary))) {
+    const planned = Array.from({ length: to - from }, (_, i) => variantsOf(from + i)).flat();
+    const results = await runChecked(run, {
+      prompts: setup.prompts,
+      variants: planned.map(({ variant }) => variant),
+      logits: { positions: [-1] },
+    });
+    let base: Float32Array = new Float32Array();
+    planned.forEach(({ cell }, i) => {
+      const logits = results[i]?.logits ?? base;
+      if (cell) cell.count(base, logits);
+      else base = logits;
+    });
+  }
+  const rows = cells.slice(0, STANDARD.length);
+  const sum = (pick: (cell: Cell) => number) => rows.reduce((total, cell) => total + pick(cell), 0);
+  return {
+    rows: rows.map((cell) => cell.row()),
+    random: cells.slice(STANDARD.length + others.length).map((cell) => cell.row()),
+    randomDirections: RANDOM_DIRECTIONS,
+    asked: cells.slice(STANDARD.length, STANDARD.length + others.length).map((cell) => cell.row()),
+    change: Math.max(...rows.map((cell) => cell.row().change)),
+    commonScale: sum((cell) => cell.explained()) / (sum((cell) => cell.changed()) || 1),
+  };
+}
+
+export function doseIn({ swing, norm }: { swing: number; norm: number }): (absolute: number) => Dose {
+  const share = (absolute: number, unit: number) => (unit === 0 ? 0 : absolute / unit);
+  return (absolute) => ({ absolute, swing: share(absolute, Math.abs(swing)), norm: share(absolute, norm) });
+}
+
+interface Cell {
+  vectors: Float32Array[];
+  count(base: Float32Array, logits: Float32Array): void;
+  row(): SweepRow;
+  changed(): number;
+  explained(): number;
+}
+
+/** Sums over prompts for one dose. */
+function createCell(setup: SweepSetup, absolute: number, directions: readonly Float32Array[]): Cell {
+  const wanted = absolute * setup.gapSign > 0 ? setup.target.positive : setup.target.negative;
+  const ids = wanted.map((token) => token.id);
+  const controls = setup.controls.tokens.map((token) => token.id);
+  let [runs, flips, toward, size, changed, explained, relative] = [0, 0, 0, 0, 0, 0, 0];
+  return {
+    vectors: directions.map((direction) => scaled(direction, absolute)),
+    count(base, logits) {
+      const [before, after] = [likeliest(base), likeliest(logits)];
+      runs++;
+      flips += before === after ? 0 : 1;
+      toward += before !== after && ids.includes(after) && !ids.includes(before) ? 1 : 0;
+      const products = centredProducts(base, logits);
+      size += products.size;
+      changed += products.changed;
+      explained += products.size === 0 ? 0 : products.common ** 2 / products.size;
+      const delta = (id: number) => (logits[id] ?? 0) - (base[id] ?? 0);
+      relative += mean(ids.map(delta)) - mean(controls.map(delta));
+    },
+    row: () => ({
+      dose: doseIn(setup)(absolute),
+      flips: shareOf(flips, runs),
+      towardTarget: shareOf(toward, runs),
+      change: Math.sqrt(changed / (size || 1)),
+      commonScale: changed === 0 ? 0 : explained / changed,
+      deltaRelative: relative / (runs || 1),
+    }),
+    changed: () => changed,
+    explained: () => explained,
+  };
+}
+
+/** ‖z‖², ‖Δ‖² and z·Δ of base logits z and their change Δ, both taken from their means, as a shift of all logits changes nothing. */
+function centredProducts(base: Float32Array, logits: Float32Array) {
+  const [baseMean, mean1] = [mean(base), mean(logits)];
+  let [size, changed, common] = [0, 0, 0];
+  for (let token = 0; token < base.length; token++) {
+    const z = (base[token] ?? 0) - baseMean;
+    const delta = (logits[token] ?? 0) - mean1 - z;
+    size += z * z;
+    changed += delta * delta;
+    common += z * delta;
+  }
+  return { size, changed, common };
+}
+
+export function likeliest(logits: Float32Array): number {
+  let best = 0;
+  for (let token = 1; token < logits.length; token++) {
+    if ((logits[token] ?? 0) > (logits[best] ?? 0)) best = token;
+  }
+  return best;
+}

@@ -1,0 +1,27 @@
+/** Interventions at the site, one for a prompt. */
+
+import type { Intervention, Variant } from '../engine.ts';
+import type { Site } from './readings.ts';
+
+export function addAt(site: Site, prompt: number, vector: Float32Array): Variant {
+  return { prompt, interventions: [{ ...at(site), kind: 'add', vector }] };
+}
+
+/** The direction's component is taken from the source, or all but it, or all of it. */
+export function takeFrom(
+  site: Site,
+  prompt: number,
+  source: Float32Array,
+  part: 'along' | 'rest' | 'all',
+  direction: Float32Array,
+): Variant {
+  const intervention: Intervention =
+    part === 'all'
+      ? { ...at(site), kind: 'set', vector: source }
+      : { ...at(site), kind: 'interchange', direction, source, part };
+  return { prompt, interventions: [intervention] };
+}
+
+function at({ layer, place, position }: Site) {
+  return { point: { layer, place }, positions: [position] };
+}

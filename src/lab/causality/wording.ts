@@ -1,0 +1,62 @@
+/** What a verdict says in plain sentences, and what it leaves unsaid. */
+
+import type { Evidence, Reason, VerdictName } from './evidence.ts';
+
+export function sentenceOf(reason: Reason, evidence: Evidence): string {
+  return SENTENCES[reason](evidence);
+}
+
+/** To three digits, as far as they are there. */
+export function number(value: number): string {
+  return String(Number(value.toPrecision(3)));
+}
+
+const SENTENCES: Record<Reason, (evidence: Evidence) => string> = {
+  'not-decodable': ({ decodability: { auroc, interval } }) =>
+    `The classes cannot be told apart along this direction on rows that it was not found in (AUROC ${number(auroc)}, 95 % interval ${number(interval.low)} to ${number(interval.high)}), so that nothing can be said about its use.`,
+  'confounded-structural': ({ structureMatched, decodability }) =>
+    `The direction tells the classes apart (AUROC ${number(decodability.auroc)}), but not on the structure-matched set (${number(structureMatched?.auroc ?? Number.NaN)}): it may read the wording and not the concept.`,
+  'behaviour-not-expressed': ({ behaviour }) =>
+    `The model does not answer the two classes differently (gap ${number(behaviour.gap)} logits), so that there is no behaviour for the direction to cause.`,
+  'insufficient-nulls': ({ multiplicity: { nulls, needed, tests } }) =>
+    `With ${tests} tests in this lab session, ${needed} random directions are needed and ${nulls} were used: no effect could be significant.`,
+  'site-locked': ({ interchange }) =>
+    `The direction can be read here, but the behaviour does not pass through this site: swapping the whole activation moves ${number(interchange.full)} of it.`,
+  'sufficient-and-necessary': ({ steering, interchange, ablation }) =>
+    `The model uses this direction: steering along it gives ${number(steering.value)} of the natural effect, swapping its component alone ${number(interchange.value)}, and without it ${number(ablation.value)} of the behaviour is lost.`,
+  'partial-mediator': ({ steering, interchange, ablation }) =>
+    `The direction carries a part of the behaviour: S = ${number(steering.value)}, I = ${number(interchange.value)}, N = ${number(ablation.value)}.`,
+  'redundant-pathway': ({ interchange, ablation }) =>
+    `Swapping the direction moves the behaviour (I = ${number(interchange.value)}), but the model does as well without it (N = ${number(ablation.value)}): another pathway carries the same.`,
+  'possible-dormant-pathway': ({ guards: { onManifold } }) =>
+    `The direction has an effect, but only ${number(onManifold.value)} of it lies where activations vary: the effect may come from a pathway that sleeps in natural data.`,
+  'off-manifold-only': ({ interchange, guards: { neutral } }) =>
+    `The direction has an effect, but not at a harmless natural dose: I = ${number(interchange.value)}; on neutral text the dose multiplies perplexity by ${number(neutral.perplexityRatio)} and moves predictions by ${number(neutral.divergence)} nats.`,
+  unnamed: () =>
+    'The direction meets every condition for being causal but one: a name was required and none was given.',
+  'uniform-rescale': ({ sweep }) =>
+    `The direction is carried along but not read: what it does to the logits is to scale all of them (one factor explains ${number(sweep.commonScale)} of the change).`,
+  'direction-inert': ({ sweep }) =>
+    `The direction is carried along and does nothing: twice the activation's length of it changes logits by ${number(100 * sweep.change)} % at most.`,
+  'effect-not-specific': ({ steering, interchange, sweep }) =>
+    `Large doses change what the model says (by ${number(sweep.change)} of its logits), but the direction does no more for this behaviour than random ones: S = ${number(steering.value)}, I = ${number(interchange.value)}.`,
+};
+
+export function limitsOf(verdict: VerdictName, { site, split, target, data, structureMatched }: Evidence): string[] {
+  const named = (tokens: { text: string }[]) => tokens.map((token) => JSON.stringify(token.text)).join(', ');
+  return [
+    `It is about layer ${site.layer} (${site.place}) at position ${site.position}, and about the choice between ${named(target.positive)} and ${named(target.negative)} after prompts like the ${split.test.length} tested ones.`,
+    ...(verdict === 'undetermined' ? ['That an effect was not found is no proof that there is none.'] : []),
+    ...(target.chosen === 'discovery'
+      ? ['The target tokens were chosen from the discovery half, not by hypothesis.']
+      : []),
+    ...(data.pairs === 0
+      ? [
+          'The rows are not in counterfactual pairs: rows of one class may differ from the other in more than the label.',
+        ]
+      : []),
+    ...(structureMatched
+      ? []
+      : ['No structure-matched set was given: that the direction reads wording and not the concept is not excluded.']),
+  ];
+}

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import { evidenceSchema } from '../../../src/lab/causality/evidence.ts';
+import { runProtocol } from '../../../src/lab/causality/protocol.ts';
+import { axis, createPlainEngine, plainPairs } from './plain-engine.ts';
+import { answer, ask, context } from './questions.ts';
+
+describe('the causality protocol', () => {
+  test('finds the direction that the answer is read from, and measures all of it', async () => {
+    const { evidence, verdict } = await answer();
+    expect(verdict).toMatchObject({ verdict: 'causal', reason: 'sufficient-and-necessary' });
+    expect(evidence.interchange.value).toBeGreaterThan(0.9);
+    expect(evidence.interchange.complement).toBeLessThan(0.1);
+    expect(evidence.interchange.full).toBeCloseTo(1, 5);
+    expect(evidence.ablation.value).toBeGreaterThan(0.9);
+    expect(evidence.steering.wrongWay.count).toBe(0);
+    expect(evidence.split).toMatchObject({ by: 'none', discovery: [] });
+    expect(evidence.split.test).toHaveLength(24);
+  });
+
+  test('is not taken in by a direction that goes with the answer and is read by nobody', async () => {
+    const { evidence, verdict } = await answer({ direction: { kind: 'given', vector: axis('correlate') } });
+    expect(verdict).toMatchObject({ verdict: 'epiphenomenal-softmax', reason: 'uniform-rescale' });
+    expect(evidence.decodability.auroc).toBe(1);
+    expect(Math.abs(evidence.interchange.value)).toBeLessThan(0.05);
+  });
+
+  test('takes a change of temperature for no effect', async () => {
+    const { evidence } = await answer({ direction: { kind: 'given', vector: axis('correlate') } });
+    // Half of the swing, added where the norm feels it, cools or heats all logits.
+    expect(evidence.temperature.low).toBeLessThan(0.97);
+    expect(Math.abs(evidence.steering.value)).toBeLessThan(Math.abs(evidence.steering.uncorrected));
+  });
+
+  test.each(['difference-of-means', 'logistic'] as const)(
+    'finds a direction by %s in one half and tests it in the other',
+    async (method) => {
+      const { evidence, verdict } = await answer({ direction: { kind: 'fit', method }, dataset: plainPairs(16) });
+      expect(verdict.verdict).toBe('causal');
+      expect(evidence.split.by).toBe('pair');
+      expect(evidence.split.discovery.filter((row) => evidence.split.test.includes(row))).toEqual([]);
+      const pairs = (rows: number[]) => new Set(rows.map((row) => row >> 1));
+      const shared = [...pairs(evidence.split.discovery)].filter((pair) => pairs(evidence.split.test).has(pair));
+      expect(shared).toEqual([]);
+      expect(evidence.decodability.permutation.refitted).toBe(true);
+    },
+  );
+
+  test('chooses the target from the discovery half when none is given', async () => {
+    const { target: _, ...rest } = ask({ dataset: plainPairs(16) });
+    const evidence = await runProtocol(createPlainEngine(), rest, context());
+    expect(evidence.target).toMatchObject({
+      chosen: 'discovery',
+      positive: [{ text: 'yes' }],
+      negative: [{ text: 'no' }],
+    });
+    expect(evidence.split.by).toBe('pair');
+    expect(evidence.split.test).toHaveLength(16);
+  });
+
+  test('never tests on rows that a probe was trained on, nor on their partners', async () => {
+    const direction = { kind: 'given' as const, vector: axis('concept'), trainedOn: [0, 2, 4, 6] };
+    const { evidence } = await answer({ direction, dataset: plainPairs(16) });
+    expect(evidence.split.by).toBe('given');
+    expect(evidence.split.discovery).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(evidence.split.test).toHaveLength(24);
+  });
+
+  test('gives doses in all three units, and sweeps what it is asked for besides its own', async () => {
+    const { evidence } = await answer({ sweep: { values: [-1, 1], unit: 'swing' } });
+    const { swing, norm } = evidence.direction;
+    expect(evidence.sweep.asked.map((row) => row.dose.swing)).toEqual([-1, 1]);
+    expect(evidence.sweep.asked[1]?.dose.absolute).toBeCloseTo(swing, 10);
+    expect(evidence.sweep.asked[1]?.dose.norm).toBeCloseTo(swing / norm, 10);
+    expect(evidence.sweep.rows.map((row) => row.dose.norm)).toEqual([-2, -1, -0.5, 0.5, 1, 2]);
+    expect(evidence.sweep.rows.every((row) => row.flips.of === 24)).toBe(true);
+    expect(evidence.sweep.random.every((row) => row.flips.of === 5 * 24)).toBe(true);
+  });
+
+  test('matches partners across labels where there are no pairs', async () => {
+    const dataset = plainPairs(16).map(({ pair: _, ...row }, i) => ({ ...row, template: `t${i % 4 < 2 ? 'a' : 'b'}` }));
+    const { evidence, verdict } = await answer({ dataset });
+    expect(evidence.interchange.partners).toEqual({ pair: 0, template: 32, any: 0 });
+    expect(evidence.data).toMatchObject({ pairs: 0, templates: 2 });
+    expect(verdict.limits.join(' ')).toContain('not in counterfactual pairs');
+  });
+
+  test('takes more random directions the more was tried before', async () => {
+    const evidence = await runProtocol(createPlainEngine(), ask(), context({ family: 3 }));
+    expect(evidence.multiplicity).toEqual({ family: 3, tests: 9, needed: 179, nulls: 179 });
+    expect(evidence.steering.null).toHaveLength(179);
+    expect(evidence.steering.adjusted).toBeGreaterThanOrEqual(9 * evidence.steering.p - 1e-12);
+  });
+
+  test('scores a structure-matched set with the same direction', async () => {
+    const { evidence } = await answer({ structureMatched: plainPairs(8, 2) });
+    expect(evidence.structureMatched?.auroc).toBe(1);
+    expect(evidence.structureMatched?.scores).toHaveLength(16);
+  });
+
+  test('gives the same evidence for the same seed, to the last digit, and it survives being stored', async () => {
+    const question = { direction: { kind: 'fit', method: 'difference-of-means' } as const };
+    const [first, second] = [await answer(question), await answer(question)];
+    expect(JSON.stringify(second.evidence)).toBe(JSON.stringify(first.evidence));
+    const stored: unknown = JSON.parse(JSON.stringify(first.evidence));
+    expect(evidenceSchema.parse(stored)).toEqual(first.evidence);
+    const other = await answer({ ...question, seed: 2 });
+    expect(other.evidence.steering.null).not.toEqual(first.evidence.steering.null);
+  });
+
+  test('makes many interventions in one request', async () => {
+    let [requests, variants] = [0, 0];
+    const engine = createPlainEngine({
+      onRun: (request) => {
+        requests++;
+        variants += request.variants?.length ?? 0;
+      },
+    });
+    await runProtocol(engine, ask(), context());
+    expect(variants).toBeGreaterThan(4 * 24 * 99);
+    expect(requests).toBeLessThan(60);
+  });
+
+  test('tells how far it is, and never more than all', async () => {
+    const seen: [number, number][] = [];
+    await runProtocol(createPlainEngine(), ask(), context({ onProgress: (done, about) => seen.push([done, about]) }));
+    expect(seen.length).toBeGreaterThan(5);
+    expect(seen.every(([done, about], i) => done <= about && done >= (seen[i - 1]?.[0] ?? 0))).toBe(true);
+    const [done, about] = seen.at(-1) ?? [0, 1];
+    expect(done / about).toBeGreaterThan(0.8);
+  });
+});
+
+describe('the causality protocol, when something goes wrong', () => {
+  test('passes on an error of the engine in the middle, and gives no evidence', async () => {
+    const engine = createPlainEngine({
+      onRun: (_, number) => {
+        if (number === 6) throw new Error('The thread has died.');
+      },
+    });
+    await expect(runProtocol(engine, ask(), context())).rejects.toThrow('The thread has died.');
+  });
+
+  test('takes a number that is not finite for an error, not for an effect of zero', async () => {
+    const engine = createPlainEngine({
+      spoil: (logits, request) => {
+        if (request.variants?.some((variant) => variant.interventions.length > 0)) logits[1] = Number.NaN;
+      },
+    });
+    await expect(runProtocol(engine, ask(), context())).rejects.toMatchObject({
+      code: 'bad_model',
+      message: expect.stringMatching(/not finite, under an intervention/),
+    });
+  });
+
+  test('stops when it is told to', async () => {
+    const controller = new AbortController();
+    let after = 0;
+    const engine = createPlainEngine({
+      onRun: (_, number) => {
+        if (number === 4) controller.abort(new Error('Enough.'));
+        after = number;
+      },
+    });
+    await expect(runProtocol(engine, ask(), context({ signal: controller.signal }))).rejects.toThrow('Enough.');
+    expect(after).toBe(4);
+  });
+});

@@ -1,0 +1,27 @@
+/** Questions to the plain model. */
+
+import { decide } from '../../../src/lab/causality/decide.ts';
+import type { Question } from '../../../src/lab/causality/evidence.ts';
+import { type ProtocolContext, runProtocol } from '../../../src/lab/causality/protocol.ts';
+import { axis, createPlainEngine, NEUTRAL, plainPairs } from './plain-engine.ts';
+
+export function ask(changes: Partial<Question> = {}): Question {
+  return {
+    site: { layer: 0, place: 'resid_post', position: -1 },
+    direction: { kind: 'given', vector: axis('concept') },
+    dataset: plainPairs(12),
+    target: { positive: ['yes'], negative: ['no'] },
+    neutralPrompts: NEUTRAL,
+    seed: 1,
+    ...changes,
+  };
+}
+
+export function context(changes: Partial<ProtocolContext> = {}): ProtocolContext {
+  return { signal: new AbortController().signal, family: 1, version: '0.0.0', ...changes };
+}
+
+export async function answer(changes: Partial<Question> = {}, engine = createPlainEngine()) {
+  const evidence = await runProtocol(engine, ask(changes), context());
+  return { evidence, verdict: decide(evidence) };
+}
