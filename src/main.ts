@@ -15,6 +15,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   serve: () => import('./cli/serve.ts'),
   call: () => import('./cli/call.ts'),
   doctor: () => import('./cli/doctor.ts'),
+  lab: () => import('./cli/lab.ts'),
   help: () => import('./cli/help.ts'),
 };
 

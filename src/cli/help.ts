@@ -8,6 +8,8 @@ const TEXT = `Cuvette ${VERSION}: live code sessions for AI agents, on your own 
   cuvette run [FILE]       run code from a file or from standard input in the agent's live session
   cuvette serve            serve HTTP (REST, LibreChat, MCP), and the shells of this folder, in the foreground
   cuvette call TOOL [JSON] call one of the agent's tools from the shell
+  cuvette lab demo         look inside a language model: three directions, and which of them it uses
+  cuvette lab serve        serve a model to an agent's lab tools
   cuvette doctor           what works on this machine, what does not, and what to do about it
   cuvette help, --version
 
@@ -34,6 +36,14 @@ For serve (all of them: docs/settings.md, or cuvette serve --print-config):
   --jwt-public-key PEM     CUVETTE_JWT_PUBLIC_KEY callers show tokens that LibreChat has signed
   --max-sessions N         CUVETTE_MAX_SESSIONS   sessions with live interpreters; default 50
   --idle SECONDS           CUVETTE_IDLE           for shells alone, in the background; end after this time without use
+
+For lab serve:
+  --model MODEL            demo (default), a folder, or a Hugging Face id
+  --host ADDRESS  --port N this machine's; default 127.0.0.1 and 8787
+  --token-file FILE        where the token is, or is to be written; default: a new one, printed once
+For lab demo:
+  --out FILE               the report; default ./cuvette-lab-report.html
+  --seed N                 of everything random; default 0
 
 For run:
   -c CODE                  code from the command line, in place of a file

@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Config } from '../config.ts';
+import { createLabs } from '../lab/labs.ts';
 import { createLog } from '../log.ts';
 import { findPaths, type Paths, runtimeFolder } from '../paths.ts';
 import type { Foundation } from '../sessions/foundation.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Bridge } from '../surfaces/bridge/listen.ts';
 import { createMcpServer } from '../surfaces/mcp/server.ts';
+import { createLabTools } from '../tools/lab.ts';
 import type { OpenConfinement } from './confinement.ts';
 import { parseServerFlags } from './flags.ts';
 import { shellCommand } from './shell-command.ts';
@@ -43,14 +45,16 @@ export async function main(args: string[]): Promise<number | undefined> {
     opened ??= openSessions().then((held) => Object.assign(held, { socketPath }));
     return opened;
   };
-  const options = { sessions, log, shellCommand: shellCommand() };
+  const labs = createLabs({ ...paths, project });
+  const labTools = createLabTools({ labs, project });
+  const options = { sessions, log, labTools, shellCommand: shellCommand() };
   const stdio = serveStdio(() => createMcpServer(options), { onerror: (error) => log.warn({ err: error }, 'mcp') });
 
   let bridge: Bridge | undefined;
   const listen = async () => {
     await sleep(FIRST_ANSWER);
     const { openBridge } = await import('../surfaces/bridge/listen.ts');
-    bridge = await openBridge({ sessions: await sessions(), runtime: paths.runtime, kind: 'agent', log });
+    bridge = await openBridge({ sessions: await sessions(), runtime: paths.runtime, kind: 'agent', log, labTools });
     return bridge.socket;
   };
   const socketPath = listen().catch(failed);
@@ -65,6 +69,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   await opened?.then((held) => held.close()).catch(failed);
   await confined?.confinement.close();
   confined?.foundation.close();
+  await labs.close();
   await stdio.close();
   process.exit(0);
 }

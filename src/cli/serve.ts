@@ -3,17 +3,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../errors.ts';
 import type { EnvironmentState } from '../interpreters/python/environment.ts';
+import { createLabs } from '../lab/labs.ts';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
 import { createFoundation } from '../sessions/foundation.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
 import { withoutSecrets } from '../sessions/variables.ts';
 import { type Bridge, openBridge } from '../surfaces/bridge/listen.ts';
+import { createLabTools } from '../tools/lab.ts';
 import { VERSION } from '../version.ts';
 import { parseServerFlags } from './flags.ts';
 import { type HttpService, openHttpService } from './http-service.ts';
 import { printConfig } from './print-config.ts';
 import { shellCommand } from './shell-command.ts';
+import { stopSignal } from './stop-signal.ts';
 
 export async function main(args: string[]): Promise<number | undefined> {
   const flags = parseServerFlags(args, 'serve');
@@ -37,7 +40,9 @@ export async function main(args: string[]): Promise<number | undefined> {
         foundation.close(); // What it was making in the background would keep it from ending.
         throw error;
       });
-  const bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'service', log });
+  const labs = createLabs({ ...paths, project });
+  const labTools = createLabTools({ labs, project });
+  const bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'service', log, labTools });
   if (http) await welcome(sessions, http);
   else sessions.warmUp().catch((error: unknown) => log.warn({ err: error }, 'start'));
 
@@ -47,6 +52,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   await http?.close(signal === 'SIGTERM');
   await Promise.all(sessions.all().map((session) => session.stop()));
   await sessions.close();
+  await labs.close();
   foundation.close();
   process.exit(0);
 }
@@ -107,10 +113,4 @@ async function idle(sessions: Sessions, bridge: Bridge, limit: number): Promise<
   const isBusy = () => sessions.all().some((session) => session.pending().length > 0);
   while (isBusy() || Date.now() - bridge.idleSince() < limit) await sleep(Math.min(limit, 5000));
   return 'idle';
-}
-
-function stopSignal(): Promise<string> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve(signal));
-  });
 }

@@ -317,6 +317,8 @@ export interface CliOptions {
   env?: Record<string, string | undefined>;
   /** What to call in place of this build. */
   command?: string[];
+  /** Milliseconds after which it is ended. */
+  timeout?: number;
 }
 
 export interface CliResult {
@@ -332,9 +334,12 @@ export interface RunningCli {
   done: Promise<CliResult>;
 }
 
-export function startCli(args: string[], { home, cwd, input, env = {}, command = CUVETTE }: CliOptions): RunningCli {
+export function startCli(
+  args: string[],
+  { home, cwd, input, env = {}, command = CUVETTE, timeout = 40_000 }: CliOptions,
+): RunningCli {
   const [program = '', ...before] = command;
-  const child = spawn(program, [...before, ...args], { cwd, env: home.env(env), stdio: 'pipe', timeout: 40_000 });
+  const child = spawn(program, [...before, ...args], { cwd, env: home.env(env), stdio: 'pipe', timeout });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -7,15 +7,26 @@ import { MAIN, startAgent, useHome } from './harness.ts';
 
 const TOOLS = [
   'add_interpreter',
+  'capture_acts',
+  'causality_protocol',
+  'colab_attach',
+  'colab_status',
   'execute',
   'export_session',
   'get_output',
   'get_session_info',
   'interrupt',
   'list_interpreters',
+  'list_manifests',
+  'list_probes',
   'list_vars',
+  'load_probe',
+  'probe_eval',
   'reset',
+  'sae_lookup',
+  'steer',
   'stop_interpreter',
+  'train_probe',
 ];
 const home = useHome();
 

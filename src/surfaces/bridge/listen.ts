@@ -13,6 +13,7 @@ import { findProcess } from '../../process-tree.ts';
 import { lineageOf } from '../../sessions/agent.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
+import type { Tool } from '../../tools/define-tool.ts';
 import { TOOLS } from '../../tools/registry.ts';
 import { VERSION } from '../../version.ts';
 import { streamExecution } from './execution-stream.ts';
@@ -31,6 +32,8 @@ export interface BridgeOptions {
   runtime: string;
   kind: ServerRecord['kind'];
   log: Logger;
+  /** The lab's: whoever reaches the socket is the user of this machine. */
+  labTools?: readonly Tool[];
 }
 
 const requests = z.discriminatedUnion('do', [
@@ -44,7 +47,8 @@ const requests = z.discriminatedUnion('do', [
   z.object({ do: z.literal('call'), tool: z.string(), input: z.unknown() }),
 ]);
 
-export async function openBridge({ sessions, runtime, kind, log }: BridgeOptions): Promise<Bridge> {
+export async function openBridge({ sessions, runtime, kind, log, labTools = [] }: BridgeOptions): Promise<Bridge> {
+  const tools = [...TOOLS, ...labTools];
   const path = join(privateFolder(join(runtime, 'b')), `${nanoid(10)}.sock`);
   const open = new Set<Socket>();
   let lastUsed = Date.now();
@@ -70,9 +74,9 @@ export async function openBridge({ sessions, runtime, kind, log }: BridgeOptions
   async function handle(line: string, write: (event: BridgeEvent) => void, signal: AbortSignal): Promise<void> {
     const request = parse(line);
     if (request.do === 'execute') return streamExecution(sessions.get(request.session), { ...request, signal }, write);
-    const tool = TOOLS.find(({ name }) => name === request.tool);
+    const tool = tools.find(({ name }) => name === request.tool);
     if (!tool) {
-      const names = TOOLS.map(({ name }) => name).join(', ');
+      const names = tools.map(({ name }) => name).join(', ');
       throw new CuvetteError('invalid_input', `There is no tool ${request.tool}. There are: ${names}.`);
     }
     const answer = await callTool(tool, request.input, { sessions, signal, progress: () => {} }, log);

@@ -21,6 +21,8 @@ export interface McpOptions {
   /** What tools work on; where an agent waits for its first answer, opened only when a tool asks for it. */
   sessions: Sessions | (() => Promise<Sessions>);
   log: Logger;
+  /** The lab's, where the caller is the user of this machine: they open models and files by their paths. */
+  labTools?: readonly Tool[];
   /** How the agent's shell reaches this very session; left out where it cannot. */
   shellCommand?: string;
   /** Interrupts the calls that run when aborted; they are answered all the same. */
@@ -43,7 +45,7 @@ export function createMcpServer(options: McpOptions, more: McpServerOptions = {}
       ...more,
     },
   );
-  registerTools(server, TOOLS, options);
+  registerTools(server, [...TOOLS, ...(options.labTools ?? [])], options);
   registerResources(server, () => opened(options.sessions));
   return server;
 }

@@ -1,0 +1,101 @@
+/** `capture_acts`: runs prompts by batches, and brings what is tapped straight to the disk. */
+
+import { runChecked } from '../causality/readings.ts';
+import type { HookPoint } from '../engine.ts';
+import { hashOf } from '../manifest.ts';
+import { parsePosition, resolvePositions } from '../positions.ts';
+import { captureActs } from '../primitives/capture-acts.ts';
+import type { CaptureDraft, CaptureRecord } from '../store/captures.ts';
+import { type LabContext, manifestFor, type Workbench } from '../workbench.ts';
+import { defineHandler } from './handler.ts';
+import { type Layer, layerOf } from './layers.ts';
+import { batchesOf, checkCount, promptsOf, tokenizePrompts } from './prompts.ts';
+
+export const captureActsHandler = defineHandler(captureActs, async (bench, args, context) => {
+  const prompts = promptsOf(args);
+  checkCount('labels', args.labels, prompts.length);
+  checkCount('pair_ids', args.pair_ids, prompts.length);
+  checkCount('template_ids', args.template_ids, prompts.length);
+  const layers = distinct(args.layers.map((layer) => layerOf(bench, layer)));
+  const positions = args.positions.map((spec) => ({ spec, position: parsePosition(spec) }));
+  const tokens = await tokenizePrompts(bench, prompts);
+  const relative = [...new Set(positions.map(({ position }) => position))];
+  const indices = tokens.map((one, i) => resolvePositions(relative, one.length, prompts[i]));
+  const { width, id, weights, tokenizer } = bench.model;
+
+  const draft = await bench.store.captures.draft({
+    points: layers.map(({ name }) => name),
+    positions: relative,
+    prompts: prompts.length,
+    width,
+  });
+  try {
+    await fill(draft, bench, { tokens, layers, positions: relative }, context);
+    const about = {
+      prompts,
+      ...(args.labels && { labels: args.labels }),
+      ...(args.pair_ids && { pairs: args.pair_ids.map(String) }),
+      ...(args.template_ids && { templates: args.template_ids.map(String) }),
+    };
+    const record: CaptureRecord = {
+      format: 1,
+      model: { id, weights, tokenizer },
+      points: layers.map(({ name }) => name),
+      positions,
+      width,
+      tokenCounts: tokens.map(({ length }) => length),
+      ...about,
+      data: hashOf(about),
+      activations: await draft.finish(),
+    };
+    const inputs = { points: record.points, positions: relative };
+    const outputs = { activations: record.activations, token_counts: record.tokenCounts };
+    const manifest = manifestFor(bench, { tool: captureActs.name, inputs, outputs, data: record.data });
+    const captureId = `cap_${manifest.manifest_sha256.slice(0, 16)}`;
+    await draft.keep(captureId, record);
+    await bench.store.manifests.append(manifest);
+    return {
+      capture_id: captureId,
+      layers: layers.map(({ shown }) => shown),
+      positions: args.positions,
+      position_indices: positions.map(({ position }) => indices[0]?.[relative.indexOf(position)] ?? 0),
+      n_input_tokens: record.tokenCounts.reduce((sum, count) => sum + count, 0),
+      n_prompts: prompts.length,
+      d_model: width,
+      manifest_sha256: manifest.manifest_sha256,
+    };
+  } finally {
+    await draft.discard();
+  }
+});
+
+async function fill(
+  draft: CaptureDraft,
+  { engine, model }: Workbench,
+  what: { tokens: number[][]; layers: Layer[]; positions: number[] },
+  { signal, progress }: LabContext,
+): Promise<void> {
+  const { tokens, layers, positions } = what;
+  const taps = layers.map(({ point }: { point: HookPoint }) => ({ point, positions }));
+  const run = { engine, signal, advance: () => {} };
+  let done = 0;
+  for (const batch of batchesOf(tokens)) {
+    const results = await runChecked(run, { prompts: batch.map((row) => tokens[row] ?? []), taps });
+    for (const [l, { name }] of layers.entries()) {
+      for (const [p, position] of positions.entries()) {
+        const rows = new Float32Array(batch.length * model.width);
+        for (const [row, { activations }] of results.entries()) {
+          const from = p * model.width;
+          rows.set(activations[l]?.subarray(from, from + model.width) ?? [], row * model.width);
+        }
+        await draft.append(name, position, rows);
+      }
+    }
+    done += batch.length;
+    if (done < tokens.length) progress(`Captured ${done} of ${tokens.length} prompts`);
+  }
+}
+
+function distinct(layers: Layer[]): Layer[] {
+  return layers.filter(({ name }, i) => layers.findIndex((other) => other.name === name) === i);
+}

@@ -1,0 +1,39 @@
+/** Tokens that steering is measured against: common words that are one token in this model, or tokens about as likely as the target. */
+
+import { singleTokensOf } from '../causality/words.ts';
+import type { Engine } from '../engine.ts';
+
+const FEWEST = 10;
+const WANTED = 30;
+
+// biome-ignore format: words, not code.
+const COMMON = [
+  ' the', ' and', ' of', ' to', ' in', ' a', ' is', ' that', ' for', ' it', ' as', ' was', ' with', ' be', ' by',
+  ' on', ' not', ' he', ' his', ' but', ' at', ' are', ' this', ' have', ' from', ' or', ' had', ' an', ' they', ' which',
+];
+
+/** Those that are given if they will do; `logits` are of the model as it is. */
+export async function controlTokensFor(
+  engine: Engine,
+  given: string[] | undefined,
+  logits: Float32Array,
+  notes: string[],
+): Promise<number[]> {
+  const found = await singleTokensOf(engine, given ?? COMMON, (token) => logits[token] ?? 0);
+  const left = (given?.length ?? 0) - found.length;
+  if (left > 0) notes.push(`${left} of the control tokens are not one token in this model, and were left out.`);
+  if (found.length >= FEWEST) return found.map(({ id }) => id);
+  const ids = new Set(found.map(({ id }) => id));
+  for (const id of likelyTokens(logits)) if (ids.size < WANTED) ids.add(id);
+  notes.push(
+    `Only ${found.length} control tokens are one token here, so the likeliest other tokens were added: ${ids.size} in all.`,
+  );
+  return [...ids];
+}
+
+/** The likeliest first; the one at the top is the target. */
+function likelyTokens(logits: Float32Array): number[] {
+  return Array.from(logits.keys())
+    .sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0))
+    .slice(1, WANTED + FEWEST);
+}

@@ -1,0 +1,41 @@
+/** Directions that can be steered along: a probe's, or a row of an SAE's decoder. */
+
+import { CuvetteError } from '../../errors.ts';
+import { hashOfNumbers } from '../manifest.ts';
+import { norm } from '../statistics/vectors.ts';
+import type { LabContext, Workbench } from '../workbench.ts';
+
+export interface Direction {
+  vector: Float32Array;
+  length: number;
+  hash: string;
+  /** Distance of the class means along it, where that is known. */
+  swing: number | undefined;
+}
+
+/** By a probe's id, or as `SAE#FEATURE`. */
+export async function findDirection(bench: Workbench, id: string, context: LabContext): Promise<Direction> {
+  const [, sae, feature] = /^(.+)#(\d+)$/.exec(id) ?? [];
+  if (sae === undefined) {
+    const { direction, training } = await bench.store.probes.get(id);
+    return checked(bench, id, direction, training?.swing);
+  }
+  const { decoder, features, output, width } = await bench.openSae(sae, context);
+  const row = Number(feature);
+  if (row >= features)
+    throw new CuvetteError('invalid_input', `The SAE ${sae} has features 0 to ${features - 1}, and no ${row}.`);
+  const size = output?.width ?? width;
+  return checked(bench, id, decoder.slice(row * size, (row + 1) * size), undefined);
+}
+
+function checked({ model }: Workbench, id: string, vector: Float32Array, swing: number | undefined): Direction {
+  const length = norm(vector);
+  if (vector.length !== model.width)
+    throw new CuvetteError(
+      'invalid_input',
+      `The direction ${id} has ${vector.length} numbers, and ${model.id} is ${model.width} wide. It is of another model.`,
+    );
+  if (!(length > 0) || !Number.isFinite(length))
+    throw new CuvetteError('invalid_input', `The direction ${id} is zero, or has numbers that are not finite.`);
+  return { vector, length, hash: hashOfNumbers(vector), swing };
+}

@@ -1,0 +1,64 @@
+/** Which rows a probe is trained on, and which it is tested on. What belongs together stays together. */
+
+import { CuvetteError } from '../../errors.ts';
+import { groupsBy } from '../causality/dataset.ts';
+import type { DatasetRow } from '../causality/evidence.ts';
+import type { Random } from '../statistics/random.ts';
+
+export interface HeldOut {
+  by: 'pair' | 'template' | 'row' | 'none';
+  trained: number[];
+  heldOut: number[];
+}
+
+/** By pair where rows have one, else by template, else by row: the first way that leaves both classes on both sides. */
+export function holdOut(dataset: readonly DatasetRow[], share: number, random: Random): HeldOut {
+  const all = dataset.map((_, row) => row);
+  if (!hasBothClasses(dataset, all))
+    throw new CuvetteError(
+      'invalid_input',
+      `All ${dataset.length} rows have the same label. A probe needs rows of both.`,
+    );
+  if (share === 0) return { by: 'none', trained: all, heldOut: [] };
+  for (const by of ['pair', 'template', 'row'] as const) {
+    if (by !== 'row' && dataset.every((row) => row[by] === undefined)) continue;
+    const chosen = new Set(choose(groupsOf(dataset, by), dataset.length * share, random));
+    const trained = all.filter((row) => !chosen.has(row));
+    // What was trained on under another number tests nothing.
+    const seen = new Set(trained.map((row) => dataset[row]?.prompt));
+    const heldOut = all.filter((row) => chosen.has(row) && !seen.has(dataset[row]?.prompt ?? ''));
+    if (hasBothClasses(dataset, heldOut) && hasBothClasses(dataset, trained)) return { by, trained, heldOut };
+  }
+  throw new CuvetteError(
+    'invalid_input',
+    `${dataset.length} rows are too few to train on some and test on others. Give more rows of both classes, or held_out: 0.`,
+  );
+}
+
+/** Strata of groups: from each, the same share is held out. */
+function groupsOf(dataset: readonly DatasetRow[], by: 'pair' | 'template' | 'row'): number[][][] {
+  const single = ([0, 1] as const).map((label) =>
+    dataset.flatMap((row, number) =>
+      row.label === label && (by === 'row' || row[by] === undefined) ? [[number]] : [],
+    ),
+  );
+  const together = by === 'row' ? [] : [...groupsBy(dataset, (row) => row[by]).values()];
+  return [together, ...single].filter((stratum) => stratum.length > 0);
+}
+
+function choose(strata: number[][][], wanted: number, random: Random): number[] {
+  const total = strata.flat(2).length;
+  return strata.flatMap((groups) => {
+    const enough = (wanted * groups.flat().length) / total;
+    const taken: number[] = [];
+    for (const group of random.shuffle(groups)) {
+      if (taken.length >= enough) break;
+      taken.push(...group);
+    }
+    return taken;
+  });
+}
+
+function hasBothClasses(dataset: readonly DatasetRow[], rows: readonly number[]): boolean {
+  return new Set(rows.map((row) => dataset[row]?.label)).size === 2;
+}

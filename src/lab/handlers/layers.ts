@@ -1,0 +1,19 @@
+/** Layers as callers write them, and as answers show them. */
+
+import type { HookPoint } from '../engine.ts';
+import { formatHookPoint, parseHookPoint } from '../hook-points.ts';
+import type { Workbench } from '../workbench.ts';
+
+export interface Layer {
+  point: HookPoint;
+  /** The hook point's name, which the store knows it by. */
+  name: string;
+  /** A block's number, where it is the residual stream after it. */
+  shown: number | string;
+}
+
+export function layerOf({ model }: Pick<Workbench, 'model'>, given: string | number): Layer {
+  const point = parseHookPoint(given, model.layers);
+  const name = formatHookPoint(point);
+  return { point, name, shown: point.place === 'resid_post' ? point.layer : name };
+}

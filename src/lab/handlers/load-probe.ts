@@ -1,0 +1,91 @@
+/** `load_probe`: a direction from elsewhere. */
+
+import { basename } from 'node:path';
+import { CuvetteError } from '../../errors.ts';
+import { readTorchTensors } from '../formats/torch-file.ts';
+import { hashOfNumbers } from '../manifest.ts';
+import { parsePosition } from '../positions.ts';
+import { loadProbe } from '../primitives/train-probe.ts';
+import { norm } from '../statistics/vectors.ts';
+import { type Probe, type ProbeFile, readProbeFile } from '../store/probes.ts';
+import { type LabContext, recorded, type Workbench } from '../workbench.ts';
+import { defineHandler } from './handler.ts';
+import { layerOf } from './layers.ts';
+import { showProbe } from './show-probe.ts';
+
+export const loadProbeHandler = defineHandler(loadProbe, async (bench, args, context) => {
+  if ((args.direction === undefined) === (args.source === undefined))
+    throw new CuvetteError('invalid_input', 'Give either direction, as numbers, or source, a file.');
+  const file = args.source === undefined ? asFile(args.direction ?? []) : await readSource(bench, args.source, context);
+  const given = args.layer ?? file.layer;
+  if (given === undefined) throw new CuvetteError('invalid_input', 'Which layer is this probe of? Give layer.');
+  const layer = layerOf(bench, given);
+  const position = args.position ?? file.position ?? 'end_question';
+  parsePosition(position);
+  checkDirection(file.direction, bench);
+  const probe: Probe = {
+    id: args.probe_id,
+    modelId: bench.model.id,
+    layer: layer.shown,
+    position,
+    license: args.license ?? file.license,
+    sourceUrl: args.source_url ?? file.sourceUrl,
+    direction: file.direction,
+    bias: args.bias ?? file.bias,
+    ...(file.training && { trainingElsewhere: file.training }),
+  };
+  await bench.store.probes.save(probe);
+  const direction = hashOfNumbers(probe.direction);
+  const inputs = { direction, bias: probe.bias, point: layer.name, position };
+  const manifest = await recorded(bench, { tool: loadProbe.name, inputs, outputs: {}, data: null });
+  return {
+    probe: showProbe(probe),
+    norm: norm(probe.direction),
+    notes: notesOn(file, bench),
+    manifest_sha256: manifest,
+  };
+});
+
+function asFile(direction: number[]): ProbeFile {
+  return { direction: Float32Array.from(direction), bias: 0, license: null, sourceUrl: null, training: null };
+}
+
+/** `NAME.safetensors` with `NAME.json`, either of them or NAME alone, or `NAME.pt`. */
+async function readSource(bench: Workbench, source: string, context: LabContext): Promise<ProbeFile> {
+  if (source.endsWith('.pt')) return readTorchProbe(await bench.findFile(source, context));
+  const name = source.replace(/\.(json|safetensors)$/, '');
+  const tensors = await bench.findFile(`${name}.safetensors`, context);
+  return readProbeFile(tensors, await bench.findFile(`${name}.json`, context));
+}
+
+/** Names under which a probe's direction goes in files of torch. */
+const DIRECTIONS = ['direction', 'weight', 'coef_', ''];
+const BIASES = ['bias', 'intercept_'];
+
+function readTorchProbe(path: string): ProbeFile {
+  const tensors = readTorchTensors(path);
+  const find = (names: string[]) =>
+    [...tensors].find(([name]) => names.some((one) => name === one || (one !== '' && name.endsWith(`.${one}`))))?.[1];
+  const direction = find(DIRECTIONS);
+  if (!direction || direction.shape.some((size) => size !== 1 && size !== direction.data.length))
+    throw new CuvetteError(
+      'bad_model',
+      `${path} has no tensor that is one direction. It has: ${[...tensors].map(([name, { shape }]) => `${name} [${shape.join(', ')}]`).join(', ')}. Name it direction or weight.`,
+    );
+  return { ...asFile([]), direction: direction.data, bias: find(BIASES)?.data[0] ?? 0 };
+}
+
+function checkDirection(direction: Float32Array, { model }: Workbench): void {
+  if (direction.length !== model.width)
+    throw new CuvetteError(
+      'invalid_input',
+      `The probe's direction has ${direction.length} numbers, and ${model.id} is ${model.width} wide. It is a probe of another model.`,
+    );
+  if (direction.some((value) => !Number.isFinite(value)) || norm(direction) === 0)
+    throw new CuvetteError('invalid_input', "The probe's direction is zero, or has numbers that are not finite.");
+}
+
+function notesOn(file: ProbeFile, { model }: Workbench): string[] {
+  if (file.modelId === undefined || basename(file.modelId) === basename(model.id)) return [];
+  return [`The file says that it is a probe of ${file.modelId}, and the lab has ${model.id}.`];
+}

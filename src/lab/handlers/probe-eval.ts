@@ -1,0 +1,174 @@
+/** `probe_eval`: scores of a capture's rows, and what they are worth. */
+
+import { CuvetteError } from '../../errors.ts';
+import type { DatasetRow } from '../causality/evidence.ts';
+import { hashOf, hashOfNumbers } from '../manifest.ts';
+import { probeEval } from '../primitives/probe-eval.ts';
+import { auroc } from '../statistics/auroc.ts';
+import { brierScore, reliability } from '../statistics/calibration.ts';
+import { sigmoid } from '../statistics/logistic.ts';
+import { createRandom } from '../statistics/random.ts';
+import { mean, quantile } from '../statistics/summary.ts';
+import type { Capture } from '../store/captures.ts';
+import type { Probe } from '../store/probes.ts';
+import { recorded } from '../workbench.ts';
+import { defineHandler } from './handler.ts';
+import { layerOf } from './layers.ts';
+import { datasetOf, labelsFor, positionIn, seenRows } from './rows.ts';
+import { scoresOf, separationOf } from './separation.ts';
+
+/** Scores that an answer has unless it is asked for all. */
+const MOST_SCORES = 500;
+
+export const probeEvalHandler = defineHandler(probeEval, async (bench, args, context) => {
+  const { seed, n_random, all_scores } = args;
+  const [probe, capture] = await Promise.all([
+    bench.store.probes.get(args.probe_id),
+    bench.store.captures.get(args.capture_id),
+  ]);
+  const layer = layerOf(bench, args.layer ?? probe.layer);
+  checkWidth(probe, capture);
+  const notes: string[] = [];
+  const rows = capture.rows(layer.name, positionFor(probe, capture, notes));
+  const scores = scoresOf(rows, probe.direction, probe.bias);
+  const dataset = labelsFor(capture, args.labels) ? datasetOf(capture, args.labels) : undefined;
+  const evaluated = rowsToEvaluate(probe, capture, args.include_training_rows, notes);
+  context.signal.throwIfAborted();
+
+  const separation = dataset ? separate(dataset, evaluated.rows, scores, seed, notes) : undefined;
+  const against = { rows, chosen: evaluated.rows, width: capture.width, count: n_random, seed };
+  const random = dataset && separation ? randomDirections(dataset, against, separation.auroc) : null;
+  if (separation && !probe.training)
+    notes.push(
+      'For the calibration, scores were taken for log odds; a probe from elsewhere may mean something else by them.',
+    );
+  const calibration = dataset && separation ? calibrationOf(dataset, evaluated.rows, scores, probe) : null;
+  const isShortened = !all_scores && scores.length > MOST_SCORES;
+  if (isShortened) notes.push(`scores has the first ${MOST_SCORES} of ${scores.length}. all_scores: true gives all.`);
+
+  const result = {
+    n_samples: scores.length,
+    mean_score: mean(scores),
+    auroc: separation?.auroc ?? null,
+    auroc_interval: separation?.interval ?? null,
+    n_evaluated: evaluated.rows.length,
+    evaluated_rows: evaluated.kind,
+    held_out_rows: evaluated.kind === 'held-out' ? evaluated.rows : null,
+    calibration,
+    random_directions: random,
+  };
+  const manifest = await recorded(bench, {
+    tool: probeEval.name,
+    inputs: {
+      probe: hashOf([hashOfNumbers(probe.direction), probe.bias]),
+      capture_id: capture.id,
+      point: layer.name,
+      n_random,
+    },
+    outputs: { ...result, scores: Array.from(scores) },
+    data: hashOf([capture.data, dataset?.map(({ label }) => label) ?? null]),
+    seed,
+  });
+  return {
+    probe_id: probe.id,
+    capture_id: capture.id,
+    layer: layer.shown,
+    ...result,
+    scores: Array.from(isShortened ? scores.subarray(0, MOST_SCORES) : scores),
+    notes,
+    manifest_sha256: manifest,
+  };
+});
+
+function checkWidth(probe: Probe, capture: Capture): void {
+  if (probe.direction.length === capture.width) return;
+  throw new CuvetteError(
+    'invalid_input',
+    `The probe ${probe.id} is ${probe.direction.length} wide, and the capture ${capture.id} ${capture.width}. It is a probe of another model.`,
+  );
+}
+
+/** The probe's position, or the only one of the capture. */
+function positionFor(probe: Probe, capture: Capture, notes: string[]): number {
+  const wanted = positionIn(capture, probe.position);
+  const [only] = capture.positions;
+  if (capture.positions.length > 1 || !only || only.position === wanted) return wanted;
+  notes.push(`The probe is of position ${probe.position}, and the capture of ${only.spec}: that is what was scored.`);
+  return only.position;
+}
+
+function rowsToEvaluate(
+  probe: Probe,
+  capture: Capture,
+  isAll: boolean,
+  notes: string[],
+): { kind: 'all' | 'held-out'; rows: number[] } {
+  const all = capture.prompts.map((_, row) => row);
+  const seen = new Set(seenRows(probe, capture));
+  if (seen.size === 0) return { kind: 'all', rows: all };
+  if (isAll) {
+    notes.push(
+      `${seen.size} of ${all.length} rows are among those that the probe was trained on: this AUROC says little.`,
+    );
+    return { kind: 'all', rows: all };
+  }
+  const rows = all.filter((row) => !seen.has(row));
+  if (rows.length === 0)
+    throw new CuvetteError(
+      'invalid_input',
+      `The probe ${probe.id} was trained on all rows of the capture ${capture.id}, so they cannot tell how good it is. Capture other prompts, or train with held_out: 0.3; include_training_rows: true counts them all the same.`,
+    );
+  notes.push(`AUROC and calibration are of the ${rows.length} rows that the probe was not trained on.`);
+  return { kind: 'held-out', rows };
+}
+
+function separate(dataset: DatasetRow[], rows: number[], scores: Float64Array, seed: number, notes: string[]) {
+  if (new Set(rows.map((row) => dataset[row]?.label)).size === 2) return separationOf(dataset, rows, scores, seed);
+  notes.push('All rows have the same label, so there is no AUROC.');
+  return undefined;
+}
+
+function calibrationOf(dataset: DatasetRow[], rows: number[], scores: Float64Array, { training }: Probe) {
+  const { slope, intercept } = training?.calibration ?? { slope: 1, intercept: 0 };
+  const labels = rows.map((row) => dataset[row]?.label ?? 0);
+  const probabilities = rows.map((row) => sigmoid(slope * (scores[row] ?? 0) + intercept));
+  const { expectedError, bins } = reliability(probabilities, labels);
+  return {
+    brier: brierScore(probabilities, labels),
+    expected_calibration_error: expectedError,
+    bins: bins
+      .filter(({ count }) => count > 0)
+      .map(({ low, high, count, probability, rate }) => ({
+        from: low,
+        to: high,
+        n: count,
+        predicted: probability,
+        observed: rate,
+      })),
+  };
+}
+
+/** AUROCs of random directions on the same rows, each the better way round. */
+function randomDirections(
+  dataset: DatasetRow[],
+  on: { rows: Float32Array; chosen: number[]; width: number; count: number; seed: number },
+  reached: number,
+) {
+  if (on.count === 0) return null;
+  const random = createRandom(on.seed, 'random directions for a probe');
+  const labels = on.chosen.map((row) => dataset[row]?.label ?? 0);
+  const found = Array.from({ length: on.count }, () => {
+    const scores = scoresOf(on.rows, random.direction(on.width), 0);
+    const value = auroc(
+      on.chosen.map((row) => scores[row] ?? 0),
+      labels,
+    );
+    return Math.max(value, 1 - value);
+  });
+  return {
+    n: on.count,
+    auroc_mean: mean(found),
+    auroc_quantile_95: quantile(found, 0.95),
+    p: (1 + found.filter((value) => value >= reached).length) / (on.count + 1),
+  };
+}

@@ -1,0 +1,120 @@
+/** `sae_lookup`: features of a capture's rows, after a look at whether the SAE fits the model at that place. */
+
+import { PLAIN_SENTENCES } from '../causality/neutral.ts';
+import type { HookPoint } from '../engine.ts';
+import { formatHookPoint } from '../hook-points.ts';
+import { hashOf, hashOfNumbers } from '../manifest.ts';
+import { saeLookup } from '../primitives/sae-lookup.ts';
+import { strongestFeatures } from '../sae/features.ts';
+import { checkSae, checkSaeShape, type SaeFit } from '../sae/fit.ts';
+import type { Sae } from '../sae/sae.ts';
+import { type LabContext, recorded, type Workbench } from '../workbench.ts';
+import { defineHandler } from './handler.ts';
+import { type Layer, layerOf } from './layers.ts';
+import { tokenizePrompts } from './prompts.ts';
+import { positionIn } from './rows.ts';
+
+/** Features that are held at once. */
+const MOST_FEATURES = 1 << 24;
+
+export const saeLookupHandler = defineHandler(saeLookup, async (bench, args, context) => {
+  const capture = await bench.store.captures.get(args.capture_id);
+  const layer = layerOf(bench, args.layer);
+  const position = positionIn(capture, args.position);
+  const rows = capture.rows(layer.name, position);
+  const sae = await bench.openSae(args.sae_id, context);
+  const notes: string[] = [];
+  const check = await checkFit(bench, sae, layer, args.force, notes, context);
+
+  const { fit, strongest, ofRows } = await encode(bench, sae, rows, args, context);
+  const result = {
+    d_sae: sae.features,
+    n_rows: capture.prompts.length,
+    top_features: strongest,
+    l0: fit.l0,
+    fvu: finite(fit.fvu),
+    fit_check: { n_tokens: check.rows, l0: check.l0, fvu: finite(check.fvu) },
+  };
+  const manifest = await recorded(bench, {
+    tool: saeLookup.name,
+    inputs: { sae: hashOfNumbers(sae.encoder), capture_id: capture.id, point: layer.name, position, top_k: args.top_k },
+    outputs: result,
+    data: hashOf(capture.data),
+  });
+  return { sae_id: args.sae_id, format: sae.format, ...result, rows: ofRows, notes, manifest_sha256: manifest };
+});
+
+/** On plain text at the layer. The first token is left out: in many models its activation is like no other. */
+async function checkFit(
+  bench: Workbench,
+  sae: Sae,
+  { point, name }: Layer,
+  isForced: boolean,
+  notes: string[],
+  { signal }: LabContext,
+): Promise<SaeFit> {
+  checkSaeShape(sae, bench.model);
+  const said = sae.hookPoint && formatHookPoint(sae.hookPoint);
+  if (said !== undefined && said !== name) notes.push(`The SAE says that it is of ${said}, and this is ${name}.`);
+  if (sae.output) notes.push('This is a transcoder: its features are those of its input here.');
+  const rows = await readText(bench, point, signal);
+  const features = await bench.engine.encodeSae(sae, rows, signal);
+  if (isForced) notes.push('It was used without regard to how well it fits.');
+  return checkSae(sae, bench.model, rows, { features, force: isForced });
+}
+
+async function readText(bench: Workbench, point: HookPoint, signal: AbortSignal): Promise<Float32Array> {
+  const tokens = await tokenizePrompts(bench, bench.neutralPrompts ?? PLAIN_SENTENCES);
+  const usable = tokens.filter(({ length }) => length > 1);
+  const results = await bench.engine.run({ prompts: usable, taps: [{ point, positions: { from: 1 } }] }, signal);
+  const parts = results.flatMap(({ activations }) => activations);
+  const rows = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    rows.set(part, at);
+    at += part.length;
+  }
+  return rows;
+}
+
+async function encode(
+  { engine, model }: Workbench,
+  sae: Sae,
+  rows: Float32Array,
+  { top_k, max_rows }: { top_k: number; max_rows: number },
+  { signal, progress }: LabContext,
+) {
+  const count = rows.length / sae.width;
+  const atOnce = Math.max(1, Math.floor(MOST_FEATURES / sae.features));
+  const means = new Float32Array(sae.features);
+  const ofRows: { row: number; l0: number; fvu: number | null; top_features: ReturnType<typeof shown> }[] = [];
+  let fit: SaeFit | undefined;
+  for (let from = 0; from < count; from += atOnce) {
+    const some = rows.subarray(from * sae.width, (from + atOnce) * sae.width);
+    const features = await engine.encodeSae(sae, some, signal);
+    for (let i = 0; i < features.length; i++) {
+      const feature = i % sae.features;
+      means[feature] = (means[feature] ?? 0) + (features[i] ?? 0) / count;
+    }
+    // The first rows tell the fit of all: beyond those, it hardly changes.
+    const part = from < max_rows || !fit ? checkSae(sae, model, some, { features, force: true }) : undefined;
+    fit ??= part;
+    for (let row = from; row < Math.min(from + atOnce, count, max_rows); row++) {
+      const own = features.subarray((row - from) * sae.features, (row - from + 1) * sae.features);
+      const { l0 = 0, fvu = Number.NaN } = part?.each[row - from] ?? {};
+      ofRows.push({ row, l0, fvu: finite(fvu), top_features: shown(sae, own, top_k) });
+    }
+    if (from + atOnce < count) progress(`Encoded ${from + atOnce} of ${count} rows`);
+  }
+  if (!fit) throw new Error('The capture has no rows.');
+  return { fit, strongest: shown(sae, means, top_k), ofRows };
+}
+
+function shown(sae: Sae, features: Float32Array, most: number) {
+  return strongestFeatures(sae, features, most).map(({ feature, ...rest }) => ({ feature_id: feature, ...rest }));
+}
+
+/** JSON has no number for what is none. */
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}

@@ -1,0 +1,34 @@
+/** How well scores tell two classes apart, and how sure that is. */
+
+import { clustersOf } from '../causality/dataset.ts';
+import type { DatasetRow } from '../causality/evidence.ts';
+import { auroc } from '../statistics/auroc.ts';
+import { bootstrapInterval } from '../statistics/bootstrap.ts';
+import { createRandom } from '../statistics/random.ts';
+import { dot } from '../statistics/vectors.ts';
+
+const BOOTSTRAPS = 400;
+
+/** One score for each row: its product with the direction, plus the bias. */
+export function scoresOf(rows: Float32Array, direction: Float32Array, bias: number): Float64Array {
+  const width = direction.length;
+  return Float64Array.from({ length: rows.length / width }, (_, row) => dot(rows, direction, row * width) + bias);
+}
+
+/** AUROC of the chosen rows, with its 95 % interval by bootstrap over pairs. Scores are of all rows. */
+export function separationOf(
+  dataset: readonly DatasetRow[],
+  chosen: readonly number[],
+  scores: Float64Array,
+  seed: number,
+): { auroc: number; interval: [number, number] } {
+  const [picked, labels] = [chosen.map((row) => scores[row] ?? 0), chosen.map((row) => dataset[row]?.label ?? 0)];
+  const statistic = (places: readonly number[]) =>
+    auroc(
+      places.map((place) => picked[place] ?? 0),
+      places.map((place) => labels[place] ?? 0),
+    );
+  const random = createRandom(seed, 'bootstrap of the AUROC');
+  const { low, high } = bootstrapInterval(clustersOf(dataset, chosen), statistic, BOOTSTRAPS, random);
+  return { auroc: auroc(picked, labels), interval: [low, high] };
+}

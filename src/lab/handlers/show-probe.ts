@@ -1,0 +1,18 @@
+/** A probe as callers see it: everything but its direction and the prompts that it was trained on. */
+
+import type * as z from 'zod';
+import type { shownProbe } from '../primitives/fields.ts';
+import type { Probe } from '../store/probes.ts';
+
+export function showProbe(probe: Probe): z.output<typeof shownProbe> {
+  const { trained_on: _, ...training } = probe.training ?? { trained_on: [] };
+  return {
+    id: probe.id,
+    model_id: probe.modelId,
+    layer: probe.layer,
+    position: probe.position,
+    license: probe.license,
+    source_url: probe.sourceUrl,
+    training: probe.training ? training : (probe.trainingElsewhere ?? null),
+  };
+}

@@ -1,0 +1,256 @@
+/** `steer`: adds a direction from the last prompt token on, and tells what changed, beside what random directions of the same length change. */
+
+import { CuvetteError } from '../../errors.ts';
+import { readSite } from '../causality/readings.ts';
+import type { HookPoint, Variant } from '../engine.ts';
+import { hashOf } from '../manifest.ts';
+import { steer } from '../primitives/steer.ts';
+import { shareOf } from '../statistics/proportion.ts';
+import { createRandom } from '../statistics/random.ts';
+import { mean } from '../statistics/summary.ts';
+import { norm, scaled } from '../statistics/vectors.ts';
+import { type LabContext, recorded, type Workbench } from '../workbench.ts';
+import { controlTokensFor } from './control-tokens.ts';
+import { type Direction, findDirection } from './directions.ts';
+import { defineHandler } from './handler.ts';
+import { layerOf } from './layers.ts';
+import { neutralDamage } from './neutral-text.ts';
+import { promptsOf, tokenizePrompts } from './prompts.ts';
+import { type SteeringEffect, steeringEffect } from './steering-effect.ts';
+
+/** Logits that are held at once. */
+const MOST_LOGITS = 1 << 24;
+const SIGNIFICANT = 0.05;
+
+interface Steering {
+  tokens: number[][];
+  point: HookPoint;
+  vector: Float32Array;
+}
+
+export const steerHandler = defineHandler(steer, async (bench, args, context) => {
+  const prompts = promptsOf(args);
+  const { point, name, shown } = layerOf(bench, args.layer);
+  const direction = await findDirection(bench, args.direction_id, context);
+  const tokens = await tokenizePrompts(bench, prompts);
+  const notes: string[] = [];
+
+  const residual = await meanNorm(bench, tokens, point, context);
+  const added = lengthOf(args, direction, residual);
+  const steering: Steering = { tokens, point, vector: scaled(direction.vector, added / direction.length) };
+  const controls = await controlTokensFor(
+    bench.engine,
+    args.control_tokens,
+    await firstLogits(bench, tokens, context),
+    notes,
+  );
+  const random = createRandom(args.seed, 'random directions for steering');
+  const others = Array.from({ length: args.n_random }, () => scaled(random.direction(bench.model.width), added));
+  const effects = await effectsOf(bench, steering, others, controls, context);
+
+  context.progress('Generating');
+  const generations = await generate(bench, steering, args.max_new_tokens, context);
+  const text = { point, vector: steering.vector, prompts: args.neutral_prompts, seed: args.seed };
+  const neutral = await neutralDamage(bench, text, context);
+  const perPrompt = await Promise.all(
+    prompts.map(async (prompt, i) => ({ prompt, ...(await shownEffect(bench, effects[i], generations[i])) })),
+  );
+  const [first] = perPrompt;
+  if (!first) throw new Error('There is no prompt.');
+  const summary = summaryOf(effects);
+  const dose = {
+    absolute: added / direction.length,
+    swing: direction.swing === undefined ? null : added / direction.swing,
+    norm: added / residual,
+  };
+  const { prompt: _, ...told } = first;
+  const result = { ...told, alpha: dose, ...summary, neutral_text: neutral };
+  const { n_random, max_new_tokens, seed } = args;
+  const manifest = await recorded(bench, {
+    tool: steer.name,
+    inputs: {
+      direction: direction.hash,
+      point: name,
+      added,
+      controls,
+      max_new_tokens,
+      n_random,
+      neutral: args.neutral_prompts ?? null,
+    },
+    outputs: { ...result, perPrompt },
+    data: hashOf(prompts),
+    seed,
+  });
+  return {
+    direction_id: args.direction_id,
+    layer: shown,
+    n_prompts: prompts.length,
+    ...result,
+    per_prompt: prompts.length > 1 ? perPrompt : [],
+    notes,
+    manifest_sha256: manifest,
+  };
+});
+
+/** How long the vector is that is added; negative where it goes the other way. */
+function lengthOf(
+  { alpha, alpha_unit }: { alpha: number; alpha_unit: string },
+  { length, swing }: Direction,
+  residual: number,
+): number {
+  if (alpha === 0 || !Number.isFinite(alpha))
+    throw new CuvetteError('invalid_input', `With alpha ${alpha} nothing is steered. Give another number.`);
+  if (alpha_unit === 'absolute') return alpha * length;
+  if (alpha_unit === 'norm') return alpha * residual;
+  if (swing === undefined)
+    throw new CuvetteError(
+      'invalid_input',
+      'The swing is known of probes that were trained in this lab only. Give alpha_unit: norm, or absolute.',
+    );
+  return alpha * swing;
+}
+
+async function meanNorm(
+  { engine, model }: Workbench,
+  tokens: number[][],
+  point: HookPoint,
+  { signal }: LabContext,
+): Promise<number> {
+  const rows = await readSite({ engine, signal, advance: () => {} }, tokens, { ...point, position: -1 });
+  return mean(tokens.map((_, row) => norm(rows.subarray(row * model.width, (row + 1) * model.width))));
+}
+
+async function firstLogits({ engine }: Workbench, tokens: number[][], { signal }: LabContext): Promise<Float32Array> {
+  const [result] = await engine.run({ prompts: tokens.slice(0, 1), logits: { positions: [-1] } }, signal);
+  return result?.logits ?? new Float32Array();
+}
+
+interface PromptEffects {
+  own: SteeringEffect;
+  random: SteeringEffect[];
+}
+
+async function effectsOf(
+  { engine, model }: Workbench,
+  { tokens, point, vector }: Steering,
+  others: Float32Array[],
+  controls: number[],
+  { signal, progress }: LabContext,
+): Promise<PromptEffects[]> {
+  const atOnce = Math.max(1, Math.floor(MOST_LOGITS / (model.vocabulary * (others.length + 2))));
+  const effects: PromptEffects[] = [];
+  for (let from = 0; from < tokens.length; from += atOnce) {
+    const prompts = tokens.slice(from, from + atOnce);
+    const variants: Variant[] = prompts.flatMap((_, prompt) => [
+      { prompt, interventions: [] },
+      ...[vector, ...others].map((one) => ({ prompt, interventions: [adding(point, one, [-1])] })),
+    ]);
+    const results = await engine.run({ prompts, variants, logits: { positions: [-1] } }, signal);
+    for (let at = 0; at < results.length; at += others.length + 2) {
+      const [base, ...steered] = results.slice(at, at + others.length + 2).map(({ logits }) => checkedLogits(logits));
+      const [own, ...random] = steered.map((logits) => steeringEffect(base ?? logits, logits, controls));
+      if (own) effects.push({ own, random });
+    }
+    if (effects.length < tokens.length) progress(`Steered ${effects.length} of ${tokens.length} prompts`);
+  }
+  return effects;
+}
+
+function adding(point: HookPoint, vector: Float32Array, positions: readonly number[] | { from: number }) {
+  return { point, positions, kind: 'add' as const, vector };
+}
+
+/** Numbers that are not finite would pass for no effect. */
+function checkedLogits(logits: Float32Array | undefined): Float32Array {
+  if (logits?.every(Number.isFinite)) return logits;
+  throw new CuvetteError(
+    'invalid_input',
+    'At this alpha the model gives numbers that are not finite. Choose a smaller one; alpha_unit: norm is relative to the residual stream.',
+  );
+}
+
+async function generate(
+  { engine }: Workbench,
+  { tokens, point, vector }: Steering,
+  maxNewTokens: number,
+  { signal }: LabContext,
+): Promise<{ base: string; steered: string }[]> {
+  if (maxNewTokens === 0) return tokens.map(() => ({ base: '', steered: '' }));
+  const variants = tokens.flatMap((_, prompt) => [
+    { prompt, interventions: [] },
+    { prompt, interventions: [adding(point, vector, { from: -1 })] },
+  ]);
+  const generated = await engine.generate({ prompts: tokens, variants, maxNewTokens }, signal);
+  const texts = await Promise.all(generated.map((one) => engine.detokenize(one)));
+  return tokens.map((_, i) => ({ base: texts[2 * i] ?? '', steered: texts[2 * i + 1] ?? '' }));
+}
+
+async function shownEffect(
+  { engine }: Workbench,
+  effects: PromptEffects | undefined,
+  generation: { base: string; steered: string } | undefined,
+) {
+  if (!effects || !generation) throw new Error('A prompt has no effect.');
+  const { own, random } = effects;
+  return {
+    target_token: await engine.detokenize([own.target], { special: true }),
+    target_token_id: own.target,
+    normalization: {
+      delta_raw_logit_target: own.rawTarget,
+      delta_raw_logit_controls_mean: own.rawControls,
+      delta_rel: own.relative,
+      delta_logprob_target: own.logProbability,
+      n_controls: own.controls,
+      delta_corrected: own.corrected,
+      temperature: own.temperature,
+      epiphenomenal_flag: isNoMoreThanRandom(
+        own.corrected,
+        random.map(({ corrected }) => corrected),
+      ),
+    },
+    base_generation: generation.base,
+    steered_generation: generation.steered,
+    flipped: generation.base !== generation.steered || own.isFlipped,
+    next_token_flipped: own.isFlipped,
+  };
+}
+
+function summaryOf(effects: PromptEffects[]) {
+  const meanOf = (values: (effect: PromptEffects) => number) => mean(effects.map(values));
+  const flips = shareOf(effects.filter(({ own }) => own.isFlipped).length, effects.length);
+  const count = effects[0]?.random.length ?? 0;
+  const corrected = meanOf(({ own }) => own.corrected);
+  const random = Array.from({ length: count }, (_, r) => ({
+    relative: meanOf((effect) => effect.random[r]?.relative ?? 0),
+    corrected: meanOf((effect) => effect.random[r]?.corrected ?? 0),
+    flips: meanOf((effect) => (effect.random[r]?.isFlipped ? 1 : 0)),
+  }));
+  return {
+    mean_delta_rel: meanOf(({ own }) => own.relative),
+    mean_delta_corrected: corrected,
+    flip_rate: flips.rate,
+    flip_rate_interval: [flips.interval.low, flips.interval.high],
+    random_directions:
+      count === 0
+        ? null
+        : {
+            n: count,
+            mean_abs_delta_rel: mean(random.map(({ relative }) => Math.abs(relative))),
+            mean_abs_delta_corrected: mean(random.map((one) => Math.abs(one.corrected))),
+            flip_rate: mean(random.map((one) => one.flips)),
+            p: pValue(
+              corrected,
+              random.map((one) => one.corrected),
+            ),
+          },
+  };
+}
+
+/** Without random directions to compare with, nothing is said. */
+function isNoMoreThanRandom(value: number, random: number[]): boolean {
+  return random.length > 0 && pValue(value, random) >= SIGNIFICANT;
+}
+
+function pValue(value: number, random: number[]): number {
+  return (1 + random.filter((one) => Math.abs(one) >= Math.abs(value)).length) / (random.length + 1);
+}

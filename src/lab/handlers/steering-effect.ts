@@ -1,0 +1,64 @@
+/** What steering does to the next token of one prompt, from its logits with and without: raw, against control tokens, and with a common rescaling of all logits taken out. */
+
+import { leastSquares } from '../statistics/least-squares.ts';
+import { mean } from '../statistics/summary.ts';
+
+export interface SteeringEffect {
+  target: number;
+  rawTarget: number;
+  rawControls: number;
+  /** Δlogit of the target less the mean Δlogit of the controls. */
+  relative: number;
+  logProbability: number;
+  /** Δlogit of the target, once the steered logits are brought back onto the scale that the controls had before. */
+  corrected: number;
+  temperature: number;
+  controls: number;
+  isFlipped: boolean;
+}
+
+/** Slopes outside of these say that nothing is left of the model, rather than how hot it is. */
+const COLDEST = 0.1;
+const HOTTEST = 10;
+
+/** The target is the likeliest token of the model as it is; it is never its own control. */
+export function steeringEffect(
+  base: Float32Array,
+  steered: Float32Array,
+  controlTokens: readonly number[],
+): SteeringEffect {
+  const target = likeliest(base);
+  const controls = controlTokens.filter((token) => token !== target);
+  const at = (logits: Float32Array, token: number) => logits[token] ?? 0;
+  const before = controls.map((token) => at(base, token));
+  const after = controls.map((token) => at(steered, token));
+  const rawTarget = at(steered, target) - at(base, target);
+  const rawControls = mean(after) - mean(before);
+  const line = leastSquares(before, after);
+  const slope = Number.isNaN(line.slope) ? 1 : Math.min(HOTTEST, Math.max(COLDEST, line.slope));
+  const intercept = mean(after) - slope * mean(before);
+  return {
+    target,
+    rawTarget,
+    rawControls,
+    relative: rawTarget - rawControls,
+    logProbability: logProbability(steered, target) - logProbability(base, target),
+    corrected: (at(steered, target) - intercept) / slope - at(base, target),
+    temperature: slope,
+    controls: controls.length,
+    isFlipped: likeliest(steered) !== target,
+  };
+}
+
+function likeliest(logits: Float32Array): number {
+  let best = 0;
+  for (let token = 1; token < logits.length; token++) if ((logits[token] ?? 0) > (logits[best] ?? 0)) best = token;
+  return best;
+}
+
+function logProbability(logits: Float32Array, token: number): number {
+  const most = logits[likeliest(logits)] ?? 0;
+  let total = 0;
+  for (const logit of logits) total += Math.exp(logit - most);
+  return (logits[token] ?? 0) - most - Math.log(total);
+}

@@ -1,0 +1,24 @@
+/** What every primitive does. */
+
+import { captureActsHandler } from './capture-acts.ts';
+import { causalityProtocolHandler } from './causality-protocol.ts';
+import type { Handler } from './handler.ts';
+import { listManifestsHandler, listProbesHandler, statusHandler } from './lab-status.ts';
+import { loadProbeHandler } from './load-probe.ts';
+import { probeEvalHandler } from './probe-eval.ts';
+import { saeLookupHandler } from './sae-lookup.ts';
+import { steerHandler } from './steer.ts';
+import { trainProbeHandler } from './train-probe.ts';
+
+export const HANDLERS: readonly Handler[] = [
+  statusHandler,
+  captureActsHandler,
+  trainProbeHandler,
+  loadProbeHandler,
+  listProbesHandler,
+  probeEvalHandler,
+  steerHandler,
+  saeLookupHandler,
+  causalityProtocolHandler,
+  listManifestsHandler,
+];

@@ -1,0 +1,91 @@
+/** The record of a protocol run as an answer: the fields that callers know, with the numbers that the verdict rests on, without the long lists. */
+
+import type * as z from 'zod';
+import type { Effect, Interval, ProtocolRecord, SweepRow } from '../causality/evidence.ts';
+import type { causalityProtocol } from '../primitives/causality-protocol.ts';
+import { mean } from '../statistics/summary.ts';
+
+type Answer = Omit<z.output<typeof causalityProtocol.output>, 'record' | 'record_file' | 'notes' | 'manifest_sha256'>;
+
+/** `length` is that of the direction as it was given, which doses are told in. */
+export function verdictAnswer({ evidence, verdict }: ProtocolRecord, length: number): Answer {
+  const { decodability, sweep, guards, target, split, naming, structureMatched, multiplicity } = evidence;
+  const rows = [...sweep.rows, ...sweep.asked];
+  const baselines = {
+    random_direction_mean: decodability.random.mean,
+    random_direction_quantile_95: decodability.random.high,
+    control_task_auroc: decodability.controlTask.auroc,
+    permutation_p: decodability.permutation.p,
+    strongest_baseline_mean: Math.max(decodability.random.mean, decodability.controlTask.auroc),
+  };
+  return {
+    verdict: verdict.verdict,
+    reason: verdict.reason,
+    explanation: verdict.sentence,
+    limits: verdict.limits,
+    decision_path: verdict.path,
+    real_auroc: decodability.auroc,
+    real_auroc_interval: ends(decodability.interval),
+    baselines,
+    auroc_gap: decodability.auroc - baselines.strongest_baseline_mean,
+    n_samples: split.test.length,
+    behaviour_gap: evidence.behaviour.gap,
+    target: {
+      positive: target.positive.map(({ text }) => text),
+      negative: target.negative.map(({ text }) => text),
+      chosen: target.chosen,
+    },
+    effects: {
+      steering: tested(evidence.steering),
+      interchange: tested(evidence.interchange),
+      ablation: tested(evidence.ablation),
+    },
+    delta_rel_max: Math.max(...rows.map(({ deltaRelative }) => Math.abs(deltaRelative))),
+    flip_rate_at_max_alpha: flipsAtMost(rows),
+    structure_matched_auroc: structureMatched?.auroc ?? null,
+    feature_named: naming.name !== undefined,
+    checks_run: {
+      random_feature_baseline: true,
+      control_token_normalization: true,
+      structural_rigidity_alpha_sweep: true,
+      behaviour: true,
+      steering: true,
+      interchange: true,
+      ablation: true,
+      guards: true,
+      multiplicity: true,
+      structure_matched: structureMatched !== undefined,
+      feature_naming: naming.required,
+    },
+    steering_results: rows.map((row) => ({
+      alpha: row.dose.absolute / length,
+      dose: row.dose,
+      flip_rate: row.flips.rate,
+      flip_rate_random: sweep.random.find(({ dose }) => dose.absolute === row.dose.absolute)?.flips.rate ?? null,
+      delta_rel: row.deltaRelative,
+      change: row.change,
+      common_scale: row.commonScale,
+    })),
+    guards: {
+      on_manifold: guards.onManifold.value,
+      perplexity_ratio: guards.neutral.perplexityRatio,
+      kl: guards.neutral.divergence,
+    },
+    family: multiplicity.family,
+    nulls: multiplicity.nulls,
+  };
+}
+
+/** Both signs of the largest dose together. */
+function flipsAtMost(rows: SweepRow[]): number {
+  const most = Math.max(...rows.map(({ dose }) => Math.abs(dose.absolute)));
+  return mean(rows.filter(({ dose }) => Math.abs(dose.absolute) === most).map(({ flips }) => flips.rate));
+}
+
+function tested({ value, interval, p, adjusted }: Effect) {
+  return { value, interval: ends(interval), p, p_adjusted: adjusted };
+}
+
+function ends({ low, high }: Interval): number[] {
+  return [low, high];
+}

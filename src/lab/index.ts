@@ -1,0 +1,9 @@
+/** The lab as a library, in one bundle: what the repository's own scripts and measurements use. */
+
+export { decide } from './causality/decide.ts';
+export { runProtocol } from './causality/protocol.ts';
+export { agreementPairs, neutralPrompts } from './demo/datasets.ts';
+export { createEmbeddedEngine } from './engines/embedded/embedded-engine.ts';
+export { runGroundTruth } from './ground-truth/suite.ts';
+export { writeRandomTwin } from './ground-truth/twin.ts';
+export { openModelFolder } from './models/open-model.ts';

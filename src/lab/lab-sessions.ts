@@ -1,0 +1,72 @@
+/** Lab sessions on disk: a file of names and addresses, which anyone may read over the user's shoulder, and one of tokens, which nobody may. */
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { withLock } from '../file-lock.ts';
+import { privateFolder } from '../paths.ts';
+import { writeDurably } from './store/durable.ts';
+
+export interface LabSession {
+  endpoint: string;
+  token: string | undefined;
+  /** SHA-256 of the model that it had when it was attached. */
+  weights?: string;
+}
+
+export interface LabSessions {
+  names(): Promise<string[]>;
+  get(name: string): Promise<LabSession | undefined>;
+  save(name: string, session: LabSession, modelId: string): Promise<void>;
+}
+
+const sessionsSchema = z.record(
+  z.string(),
+  z.object({ endpoint: z.string(), model_id: z.string(), weights_sha256: z.string(), attached_at: z.string() }),
+);
+const tokensSchema = z.record(z.string(), z.string());
+
+/** In Cuvette's data folder. */
+export function createLabSessions(data: string): LabSessions {
+  const folder = join(data, 'lab');
+  const sessionsFile = join(folder, 'sessions.json');
+  const tokensFile = join(folder, 'tokens.json');
+
+  return {
+    names: async () => Object.keys(await read(sessionsFile, sessionsSchema)),
+    async get(name) {
+      const session = own(await read(sessionsFile, sessionsSchema), name);
+      if (!session) return undefined;
+      const token = own(await read(tokensFile, tokensSchema), name);
+      return { endpoint: session.endpoint, token, weights: session.weights_sha256 };
+    },
+    async save(name, { endpoint, token, weights = '' }, modelId) {
+      privateFolder(folder);
+      await withLock(`${sessionsFile}.lock`, undefined, async () => {
+        const sessions = await read(sessionsFile, sessionsSchema);
+        const { [name]: _, ...tokens } = await read(tokensFile, tokensSchema);
+        const attached = new Date().toISOString();
+        const session = { endpoint, model_id: modelId, weights_sha256: weights, attached_at: attached };
+        await writeDurably(tokensFile, toJson(token === undefined ? tokens : { ...tokens, [name]: token }));
+        await writeDurably(sessionsFile, toJson({ ...sessions, [name]: session }));
+      });
+    },
+  };
+}
+
+/** Empty where there is none, or none that can be read: names can be attached again. */
+async function read<T>(path: string, schema: z.ZodType<Record<string, T>>): Promise<Record<string, T>> {
+  try {
+    return schema.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch {
+    return {};
+  }
+}
+
+function own<T>(values: Record<string, T>, name: string): T | undefined {
+  return Object.hasOwn(values, name) ? values[name] : undefined;
+}
+
+function toJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

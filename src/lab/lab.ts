@@ -1,0 +1,12 @@
+/** A lab: a place where one model is open and can be asked the primitives. It may be this very process, or a server elsewhere. */
+
+import type { LabContext } from './workbench.ts';
+
+/** Of the routes and what they take and give. Two labs of the same number understand each other. */
+export const PROTOCOL = 1;
+
+export interface Lab {
+  /** Calls a primitive by its name. */
+  call(name: string, args: Record<string, unknown>, context: LabContext): Promise<Record<string, unknown>>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,157 @@
+/**
+ * The labs of an agent, by session name: which model or which server each name stands for. Names outlive the process in a file of
+ * addresses; tokens are apart from it. Nothing of a lab is loaded before one is asked for.
+ */
+
+import { CuvetteError } from '../errors.ts';
+import type { Lab } from './lab.ts';
+import { PROTOCOL } from './lab.ts';
+import { createLabSessions, type LabSession } from './lab-sessions.ts';
+import type { LabContext } from './workbench.ts';
+
+export interface Labs {
+  /** Opens a model here (`demo`, a folder, a Hugging Face id), or connects to a lab by its URL. */
+  attach(name: string, endpoint: string, token: string | undefined, context: LabContext): Promise<Health>;
+  call(session: string, primitive: string, args: Record<string, unknown>, context: LabContext): Promise<Called>;
+  close(): Promise<void>;
+}
+
+export type Health = Record<string, unknown>;
+
+export interface Called {
+  answer: Record<string, unknown>;
+  /** What the caller should know of where it was answered. */
+  note?: string;
+}
+
+export interface LabsOptions {
+  /** Cuvette's data folder. */
+  data: string;
+  cache: string;
+  /** What relative paths are meant from. */
+  project: string;
+  /** How a model is opened in this process. */
+  openLocal?: OpenLocal;
+}
+
+export type OpenLocal = (model: string, context: LabContext) => Promise<Lab>;
+
+const DEFAULT = 'default';
+const DEMO = 'demo';
+
+interface OpenLab {
+  endpoint: string;
+  token: string | undefined;
+  lab: Promise<Lab>;
+  calls: number;
+}
+
+export function createLabs(options: LabsOptions): Labs {
+  const openLocal = options.openLocal ?? opening(options);
+  const sessions = createLabSessions(options.data);
+  const open = new Set<OpenLab>();
+  const named = new Map<string, OpenLab>();
+
+  async function attach(name: string, session: LabSession, context: LabContext): Promise<Health> {
+    const { endpoint, token } = session;
+    const found = [...open].find((one) => one.endpoint === endpoint && one.token === token);
+    const entry = found ?? { endpoint, token, lab: connect(session, context), calls: 0 };
+    open.add(entry);
+    const before = named.get(name);
+    return use(entry, async (lab) => {
+      const health = await lab.call('colab_status', {}, context);
+      checkHealth(session, health);
+      named.set(name, entry);
+      if (before && before !== entry) await closeUnused(before);
+      return health;
+    });
+  }
+
+  function connect({ endpoint, token }: LabSession, context: LabContext): Promise<Lab> {
+    if (!isUrl(endpoint)) return openLocal(endpoint, context);
+    return import('./remote-lab.ts').then(({ createRemoteLab }) => createRemoteLab({ endpoint, token }));
+  }
+
+  async function use<T>(entry: OpenLab, work: (lab: Lab) => Promise<T>): Promise<T> {
+    entry.calls += 1;
+    try {
+      return await work(await entry.lab);
+    } finally {
+      entry.calls -= 1;
+      await closeUnused(entry);
+    }
+  }
+
+  /** A model that no name stands for any more gives its memory back, once it has answered. */
+  async function closeUnused(entry: OpenLab): Promise<void> {
+    if (entry.calls > 0 || [...named.values()].includes(entry)) return;
+    open.delete(entry);
+    await entry.lab.then((lab) => lab.close()).catch(() => {});
+  }
+
+  /** Names that were attached by an earlier process are attached again. */
+  async function find(name: string, context: LabContext): Promise<{ entry: OpenLab; note?: string }> {
+    const known = named.get(name);
+    if (known) return { entry: known };
+    const kept = await sessions.get(name);
+    if (!kept && name !== DEFAULT) throw await unknown(name);
+    await attach(name, kept ?? { endpoint: DEMO, token: undefined }, context);
+    const entry = named.get(name);
+    if (!entry) throw new Error(`The lab session ${name} was closed as it was opened.`);
+    if (kept) return { entry };
+    return {
+      entry,
+      note: 'No lab was attached: this is demo, the small model that ships with Cuvette. colab_attach opens another.',
+    };
+  }
+
+  async function unknown(name: string): Promise<CuvetteError> {
+    const names = [...new Set([DEFAULT, ...named.keys(), ...(await sessions.names())])].sort();
+    return new CuvetteError(
+      'unknown_session',
+      `There is no lab session ${name}. There are: ${names.join(', ')}. Call colab_attach(endpoint, session_name="${name}") first.`,
+    );
+  }
+
+  return {
+    async attach(name, endpoint, token, context) {
+      const health = await attach(name, { endpoint, token }, context);
+      await sessions.save(name, { endpoint, token, weights: String(health.weights_sha256) }, String(health.model_id));
+      return health;
+    },
+    async call(session, primitive, args, context) {
+      const { entry, note } = await find(session, context);
+      const answer = await use(entry, (lab) => lab.call(primitive, args, context));
+      return { answer, ...(note !== undefined && { note }) };
+    },
+    async close() {
+      named.clear();
+      await Promise.all([...open].map(({ lab }) => lab.then((one) => one.close()).catch(() => {})));
+    },
+  };
+}
+
+function opening({ data, cache, project }: LabsOptions): OpenLocal {
+  return async (model, context) => {
+    const { openLabThread } = await import('./lab-thread.ts');
+    return openLabThread({ model, data, cache, project }, context);
+  };
+}
+
+/** That the other side is a lab which speaks as this one does, and still has the model that it had. */
+function checkHealth({ endpoint, weights }: LabSession, health: Health): void {
+  if (health.protocol !== PROTOCOL)
+    throw new CuvetteError(
+      'lab_unreachable',
+      `The lab at ${endpoint} speaks protocol ${String(health.protocol)}, and this Cuvette ${PROTOCOL}. Run the same version of Cuvette on both sides.`,
+    );
+  if (weights !== undefined && health.weights_sha256 !== weights)
+    throw new CuvetteError(
+      'lab_unreachable',
+      `The lab at ${endpoint} has another model now (${String(health.model_id)}), so its captures and probes are others too. Call colab_attach to use it all the same.`,
+    );
+}
+
+function isUrl(endpoint: string): boolean {
+  return /^https?:\/\//i.test(endpoint);
+}

@@ -1,0 +1,111 @@
+/** A lab in this process: opens a model with the embedded engine, and answers primitives by their handlers. */
+
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { CuvetteError } from '../errors.ts';
+import { packageFile } from '../package-root.ts';
+import { neutralPrompts } from './demo/datasets.ts';
+import type { Engine } from './engine.ts';
+import { createEmbeddedEngine } from './engines/embedded/embedded-engine.ts';
+import { HANDLERS } from './handlers/table.ts';
+import { createHubFiles, downloadSentence } from './hub-files.ts';
+import type { Lab } from './lab.ts';
+import { fetchModel } from './models/hub.ts';
+import { openModelFolder } from './models/open-model.ts';
+import { openSae } from './sae/open-sae.ts';
+import type { Sae } from './sae/sae.ts';
+import { openStore } from './store/store.ts';
+import type { LabContext, Workbench } from './workbench.ts';
+
+export interface LocalLabOptions {
+  /** `demo`, a folder, or a Hugging Face id. */
+  model: string;
+  /** Cuvette's data folder, and its cache. */
+  data: string;
+  cache: string;
+  /** What relative paths are meant from. */
+  project: string;
+}
+
+const DEMO = 'demo';
+const NEUTRAL = { seed: 0, count: 24 };
+/** SAEs are large: as many stay in memory as an agent works with at once. */
+const MOST_SAES = 2;
+
+export async function openLocalLab(options: LocalLabOptions, context: LabContext): Promise<Lab> {
+  const { model } = options;
+  const folder = await findModel(options, context);
+  context.progress(`Opening ${model}`);
+  const files = await openModelFolder(folder, context.signal);
+  const engine = await createEmbeddedEngine({ model: files, id: model }).finally(() => files.close());
+  return createLab(engine, options, model === DEMO ? neutralPrompts(NEUTRAL.seed, NEUTRAL.count) : undefined);
+}
+
+/** The engine is closed with the lab. */
+export function createLab(
+  engine: Engine,
+  places: Omit<LocalLabOptions, 'model'>,
+  neutral: readonly string[] | undefined,
+): Lab {
+  const model = engine.describe();
+  const hub = createHubFiles(places.cache);
+  const findFile: Workbench['findFile'] = async (source, context) =>
+    (await hub.file(source, context)) ?? pathFrom(places.project, source);
+  const bench: Workbench = {
+    engine,
+    model,
+    store: openStore(join(places.data, 'lab'), model),
+    neutralPrompts: neutral,
+    findFile,
+    openSae: saeShelf(async (id, context) => {
+      if (id === DEMO) return packageFile('models', 'demo', 'sae');
+      return (await hub.sae(id, context)) ?? pathFrom(places.project, id);
+    }),
+  };
+  return {
+    async call(name, args, context) {
+      const handler = HANDLERS.find((one) => one.name === name);
+      if (!handler) throw new Error(`There is no primitive ${name}.`);
+      return handler.run(bench, args, context);
+    },
+    close: () => engine.close(),
+  };
+}
+
+async function findModel(
+  { model, cache, project }: LocalLabOptions,
+  { signal, progress }: LabContext,
+): Promise<string> {
+  if (model === DEMO) return packageFile('models', 'demo');
+  const folder = pathFrom(project, model);
+  if (/^[./~]/.test(model) || existsSync(join(folder, 'config.json'))) return folder;
+  if (!/^[\w.-]+(\/[\w.-]+)?$/.test(model))
+    throw new CuvetteError(
+      'unknown_model',
+      `There is no model ${model}. Give demo, a folder that has config.json, or a Hugging Face id such as HuggingFaceTB/SmolLM2-135M.`,
+    );
+  return fetchModel(model, {
+    cache,
+    signal,
+    onProgress: (state) => progress(downloadSentence(state)),
+    onNotice: progress,
+  });
+}
+
+/** The SAEs used last, by id. */
+function saeShelf(find: (id: string, context: LabContext) => Promise<string>): Workbench['openSae'] {
+  const shelf = new Map<string, Sae>();
+  return async (id, context) => {
+    const known = shelf.get(id);
+    shelf.delete(id);
+    const sae = known ?? (await openSae(await find(id, context), { id, signal: context.signal }));
+    shelf.set(id, sae);
+    for (const oldest of shelf.keys()) if (shelf.size > MOST_SAES) shelf.delete(oldest);
+    return sae;
+  };
+}
+
+function pathFrom(project: string, path: string): string {
+  return resolve(project, path.replace(/^~(?=\/|$)/, homedir()));
+}

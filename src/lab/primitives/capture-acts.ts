@@ -1,0 +1,45 @@
+/** `capture_acts`: activations of one prompt or thousands, kept on disk. */
+
+import * as z from 'zod';
+import * as fields from './fields.ts';
+import { definePrimitive } from './primitive.ts';
+
+export const captureActs = definePrimitive({
+  name: 'capture_acts',
+  title: 'Capture activations',
+  description:
+    'Run prompts through the model and keep its activations at layers and positions. Returns capture_id, for probe_eval, train_probe, sae_lookup and causality_protocol. ' +
+    'Labels, pairs (counterfactual prompts that differ in the label alone) and templates are kept with it.',
+  route: { method: 'POST', path: '/capture' },
+  effect: 'keeps',
+  input: z.object({
+    prompt: z.string().optional().describe('One prompt; or give prompts.'),
+    prompts: fields.prompts.optional().describe('Many prompts.'),
+    layers: z
+      .array(fields.layer)
+      .min(1)
+      .max(1000)
+      .describe('Block numbers (the residual stream after them; -1 is the last), or names as blocks.3.hook_mlp_out.'),
+    positions: z
+      .array(fields.position)
+      .min(1)
+      .max(1000)
+      .default(['end_question'])
+      .describe('end_question (last token), first_token, an integer, or end_question:-2.'),
+    labels: fields.labels.optional().describe('0 or 1 for each prompt.'),
+    pair_ids: fields.groups.optional().describe('For each prompt, which pair it belongs to.'),
+    template_ids: fields.groups.optional().describe('For each prompt, which template it was made from.'),
+  }),
+  output: z.object({
+    capture_id: z.string(),
+    layers: z.array(fields.shownLayer),
+    positions: z.array(z.union([z.number(), z.string()])),
+    /** Of the first prompt. */
+    position_indices: z.array(z.number()),
+    /** Of all prompts. */
+    n_input_tokens: z.number(),
+    n_prompts: z.number(),
+    d_model: z.number(),
+    manifest_sha256: fields.manifest,
+  }),
+});

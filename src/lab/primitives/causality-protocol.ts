@@ -1,0 +1,109 @@
+/** `causality_protocol`: whether the model uses a direction, by all checks at once, none of which can be left out. */
+
+import * as z from 'zod';
+import * as fields from './fields.ts';
+import { definePrimitive } from './primitive.ts';
+
+const dose = z.object({ absolute: z.number(), swing: z.number(), norm: z.number() });
+const tested = z.object({
+  value: z.number(),
+  interval: z.array(z.number()),
+  p: z.number(),
+  p_adjusted: z.number(),
+});
+
+export const causalityProtocol = definePrimitive({
+  name: 'causality_protocol',
+  title: 'Causality protocol',
+  description:
+    'Does the model use this direction? Held-out decodability, steering, interchange and ablation against random directions, temperature correction, α-sweep, guards; Holm over all questions of this lab session. ' +
+    'Verdict: causal, weak-causal, epiphenomenal-softmax, epiphenomenal-template or undetermined, with its reason. Wants at least 12 labelled prompts a class, best in counterfactual pairs.',
+  route: { method: 'POST', path: '/causality-protocol' },
+  effect: 'keeps',
+  input: z.object({
+    probe_id: z.string().max(200).optional().describe('The direction; or fit, to find it in half of the data.'),
+    capture_id: fields.captureId.describe('The data: its prompts, pairs and templates.'),
+    labels: fields.labels.optional().describe('0 or 1 for each prompt; default: those of the capture.'),
+    fit: z.enum(['difference-of-means', 'logistic']).optional().describe('In place of probe_id.'),
+    layer: fields.layer.optional().describe("Default: the probe's, or the capture's only one."),
+    position: fields.position.optional().describe("Default: the probe's, or the capture's only one."),
+    positive_tokens: z
+      .array(z.string())
+      .max(100)
+      .optional()
+      .describe('Next words that label 1 makes likelier; one token each. Default: found in the data.'),
+    negative_tokens: z.array(z.string()).max(100).optional().describe('The same for label 0.'),
+    control_tokens: z.array(z.string()).max(1000).optional().describe('Words that tell a change of temperature.'),
+    neutral_prompts: z.array(z.string()).max(1000).optional().describe('Text that has nothing to do with it.'),
+    alpha_sweep: z
+      .array(z.number())
+      .min(1)
+      .max(50)
+      .optional()
+      .describe('Default: ±0.5, 1 and 2 times the residual norm.'),
+    alpha_unit: z.enum(['absolute', 'swing', 'norm']).optional().describe('Of alpha_sweep; default absolute.'),
+    n_random_seeds: z
+      .number()
+      .int()
+      .min(1)
+      .max(20_000)
+      .default(5)
+      .describe('Random directions at least; more are taken as the tests need them.'),
+    nulls: z.number().int().min(19).max(20_000).optional().describe('Random directions exactly.'),
+    structure_matched_capture_id: fields.captureId
+      .optional()
+      .describe('Prompts whose classes share their wording, so that only the concept tells them apart.'),
+    structure_matched_labels: fields.labels.optional().describe('For those; default: those of the capture.'),
+    feature_name: z.string().max(500).optional().describe('What the direction stands for.'),
+    require_name: z.boolean().default(false).describe('Without a name, not causal.'),
+    include_evidence: z.boolean().default(false).describe('All numbers, null distributions too.'),
+    seed: fields.seed,
+  }),
+  output: z.object({
+    verdict: z.string(),
+    reason: z.string(),
+    explanation: z.string(),
+    limits: z.array(z.string()),
+    decision_path: z.array(z.object({ condition: z.string(), matched: z.boolean(), because: z.string() })),
+    real_auroc: z.number(),
+    real_auroc_interval: z.array(z.number()),
+    baselines: z.object({
+      random_direction_mean: z.number(),
+      random_direction_quantile_95: z.number(),
+      control_task_auroc: z.number(),
+      permutation_p: z.number(),
+      strongest_baseline_mean: z.number(),
+    }),
+    auroc_gap: z.number(),
+    n_samples: z.number(),
+    behaviour_gap: z.number(),
+    target: z.object({ positive: z.array(z.string()), negative: z.array(z.string()), chosen: z.string() }),
+    effects: z.object({ steering: tested, interchange: tested, ablation: tested }),
+    delta_rel_max: z.number(),
+    flip_rate_at_max_alpha: z.number(),
+    structure_matched_auroc: z.number().nullable(),
+    feature_named: z.boolean(),
+    checks_run: z.record(z.string(), z.boolean()),
+    steering_results: z.array(
+      z.object({
+        alpha: z.number(),
+        dose,
+        flip_rate: z.number(),
+        flip_rate_random: z.number().nullable(),
+        delta_rel: z.number(),
+        change: z.number(),
+        common_scale: z.number(),
+      }),
+    ),
+    guards: z.object({ on_manifold: z.number(), perplexity_ratio: z.number(), kl: z.number() }),
+    /** Questions of this lab session, and the random directions that each effect was compared with. */
+    family: z.number(),
+    nulls: z.number(),
+    /** With its question and verdict; only if asked for. */
+    record: z.record(z.string(), z.unknown()).optional(),
+    /** Where the lab keeps the record. */
+    record_file: z.string(),
+    notes: fields.notes,
+    manifest_sha256: fields.manifest,
+  }),
+});

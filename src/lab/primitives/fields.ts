@@ -1,0 +1,30 @@
+/** Arguments and fields of answers that several primitives share. Light: lists of tools are made from them without loading a lab. */
+
+import * as z from 'zod';
+
+export const layer = z.union([z.number(), z.string()]);
+export const position = z.union([z.number(), z.string()]);
+export const labels = z.array(z.literal([0, 1]));
+export const seed = z.number().int().min(0).max(0xffff_ffff).default(0).describe('Of everything random.');
+export const identifier = z.string().regex(/^[\w.-]{1,100}$/, 'expected letters, digits, _, . and -');
+export const captureId = z.string().max(100);
+
+export const prompts = z.array(z.string()).min(1).max(100_000);
+export const groups = z.array(z.union([z.string(), z.number()]));
+
+/** Of the answers. */
+export const manifest = z.string();
+export const interval = z.array(z.number()).nullable();
+export const notes = z.array(z.string());
+export const shownLayer = z.union([z.number(), z.string()]);
+
+/** Never with its direction. */
+export const shownProbe = z.object({
+  id: z.string(),
+  model_id: z.string(),
+  layer: shownLayer,
+  position: z.union([z.number(), z.string()]),
+  license: z.string().nullable(),
+  source_url: z.string().nullable(),
+  training: z.record(z.string(), z.unknown()).nullable(),
+});

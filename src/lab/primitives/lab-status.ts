@@ -1,0 +1,58 @@
+/** What a lab says of itself, and what it keeps: `colab_status`, `list_probes`, `list_manifests`. */
+
+import * as z from 'zod';
+import { manifestSchema } from '../manifest.ts';
+import * as fields from './fields.ts';
+import { definePrimitive } from './primitive.ts';
+
+export const status = definePrimitive({
+  name: 'colab_status',
+  title: 'Lab status',
+  description: 'Which model the lab has open, its shape, and how many probes and captures it keeps.',
+  route: { method: 'GET', path: '/health' },
+  effect: 'reads',
+  input: z.object({}),
+  output: z.object({
+    ok: z.boolean(),
+    version: z.string(),
+    /** Of the routes and what they take: two labs that have the same understand each other. */
+    protocol: z.number(),
+    model_id: z.string(),
+    device: z.string(),
+    dtype: z.string(),
+    engine: z.string(),
+    architecture: z.string(),
+    layers: z.number(),
+    d_model: z.number(),
+    vocabulary: z.number(),
+    context: z.number(),
+    parameters: z.number(),
+    weights_sha256: z.string(),
+    tokenizer_sha256: z.string(),
+    probes_loaded: z.number(),
+    /** Those that can be named. They are on disk. */
+    captures_in_memory: z.number(),
+    /** Questions of causality asked in this lab session: what p values are adjusted for. */
+    family: z.number(),
+  }),
+});
+
+export const listProbes = definePrimitive({
+  name: 'list_probes',
+  title: 'List probes',
+  description: "The lab's probes: id, layer, position, how they were trained. Without their directions.",
+  route: { method: 'GET', path: '/list-probes' },
+  effect: 'reads',
+  input: z.object({}),
+  output: z.object({ model_id: z.string(), probes: z.array(fields.shownProbe) }),
+});
+
+export const listManifests = definePrimitive({
+  name: 'list_manifests',
+  title: 'List manifests',
+  description: 'The latest experiments of the lab, newest first, each with its manifest hash.',
+  route: { method: 'GET', path: '/manifests' },
+  effect: 'reads',
+  input: z.object({ limit: z.coerce.number().int().min(1).max(1000).default(50).describe('How many.') }),
+  output: z.object({ manifests: z.array(manifestSchema) }),
+});

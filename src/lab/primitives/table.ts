@@ -1,0 +1,23 @@
+/** Every primitive of the lab, in the order in which it is listed. */
+
+import { captureActs } from './capture-acts.ts';
+import { causalityProtocol } from './causality-protocol.ts';
+import { listManifests, listProbes, status } from './lab-status.ts';
+import type { Primitive } from './primitive.ts';
+import { probeEval } from './probe-eval.ts';
+import { saeLookup } from './sae-lookup.ts';
+import { steer } from './steer.ts';
+import { loadProbe, trainProbe } from './train-probe.ts';
+
+export const PRIMITIVES: readonly Primitive[] = [
+  status,
+  captureActs,
+  trainProbe,
+  loadProbe,
+  listProbes,
+  probeEval,
+  steer,
+  saeLookup,
+  causalityProtocol,
+  listManifests,
+];

@@ -1,0 +1,133 @@
+/** How the numbers of a run were obtained, in the words of a methods section: tests, nulls, corrections. */
+
+import type { Evidence } from '../causality/evidence.ts';
+import { number, percent, whole } from './numbers.ts';
+
+export interface Method {
+  name: string;
+  text: string;
+}
+
+export function methodsOf(evidence: Evidence): Method[] {
+  return [
+    { name: 'Data', text: dataText(evidence) },
+    { name: 'Direction', text: directionText(evidence) },
+    { name: 'Decodability', text: decodabilityText(evidence) },
+    { name: 'Behaviour', text: behaviourText(evidence) },
+    { name: 'Control-token normalisation', text: normalisationText(evidence) },
+    { name: 'Interventions', text: interventionsText(evidence) },
+    { name: 'Null and multiplicity', text: multiplicityText(evidence) },
+    { name: 'Structural rigidity', text: sweepText(evidence) },
+    { name: 'Guards', text: guardsText(evidence) },
+  ];
+}
+
+function dataText({ data, split }: Evidence): string {
+  const made = [
+    `${whole(data.rows)} prompts, ${whole(data.positives)} with label 1 and ${whole(data.negatives)} with label 0`,
+    data.pairs > 0 && `in ${whole(data.pairs)} pairs`,
+    data.templates > 0 && `of ${whole(data.templates)} templates`,
+  ];
+  const counts = `${whole(split.discovery.length)} rows in the discovery half, ${whole(split.test.length)} in the test half`;
+  const divided = {
+    none: 'Nothing was fitted to them, so all rows were tested.',
+    given: `Rows that the direction had been trained on were set apart: ${counts}.`,
+    pair: `Divided by pair, so that no pair is in both halves: ${counts}.`,
+    template: `Divided by template, so that no wording is in both halves: ${counts}.`,
+    row: `Divided by row: ${counts}.`,
+  }[split.by];
+  const fewer =
+    split.intervened.length < split.test.length
+      ? ` Interventions were made on ${whole(split.intervened.length)} of the test rows.`
+      : '';
+  return `${made.filter(Boolean).join(', ')}. ${divided} All that follows was measured on the test half.${fewer}`;
+}
+
+function directionText({ direction }: Evidence): string {
+  const made =
+    direction.kind === 'fit'
+      ? `Fitted on the discovery half, by ${direction.method.replaceAll('-', ' ')}.`
+      : `Given${direction.source ? ` (${direction.source})` : ''}, and not changed.`;
+  return (
+    `${made} In the test half, the class means lie ${number(direction.swing)} apart along it, where activations have a mean length of ${number(direction.norm)}; ` +
+    `${percent(direction.difference.along)} of the squared distance between the class means lies along it.`
+  );
+}
+
+function decodabilityText({ decodability, data }: Evidence): string {
+  const { bootstraps, permutation, random, controlTask } = decodability;
+  const paired = data.pairs > 0;
+  return (
+    `AUROC of the projections of test rows, with a 95 % percentile interval from ${whole(bootstraps)} bootstrap samples${paired ? ', pairs drawn as a whole' : ', each class by itself'}. ` +
+    `Null hypothesis: labels say nothing about activations. ${whole(permutation.null.length)} permutations of the labels${paired ? ' within pairs' : ''}` +
+    `${permutation.refitted ? ', in both halves, the direction fitted anew each time' : ''}; p = (1 + number at least as high) / (1 + number of permutations). ` +
+    `${whole(random.null.length)} random directions were scored on the same activations, each the better way round. ` +
+    `The control task gives labels that mean nothing${paired ? ', the same to both rows of a pair, to be learned from one and told of the other' : ''}; ` +
+    `selectivity is by how much the direction does better than a direction fitted to them (mean of ${whole(controlTask.tasks)} tasks).`
+  );
+}
+
+function behaviourText({ target }: Evidence): string {
+  const words = (tokens: readonly { text: string }[]) => tokens.map(({ text }) => JSON.stringify(text)).join(', ');
+  const chosen =
+    target.chosen === 'discovery'
+      ? ', the tokens whose mean logits differ most between the classes in the discovery half'
+      : '';
+  return (
+    `Margin m = mean logit of ${words(target.positive)} \u2212 mean logit of ${words(target.negative)} at the last position${chosen}. ` +
+    'Natural gap G = mean of s·m over the prompts, s = +1 for label 1 and \u22121 for label 0, both classes with equal weight. Effects are shares of G.'
+  );
+}
+
+function normalisationText({ controls, temperature }: Evidence): string {
+  const { clamped } = temperature;
+  const unclear =
+    clamped > 0
+      ? ` In ${whole(clamped)} ${clamped === 1 ? 'run' : 'runs'} the slope was beyond what a temperature can be, and its bound was taken: effects that rest on such runs are not to be trusted.`
+      : '';
+  return (
+    `In each intervened run, the logits of ${whole(controls.tokens.length)} control tokens (${controls.chosen === 'matched' ? 'those with base logits nearest to the target' : 'given'}) ` +
+    "are regressed on their logits without the intervention; the slope is that run's temperature, and the margin is divided by it before any test. " +
+    'A vector that nothing reads still changes the length of the residual stream, and by the last norm the scale of all logits: without this step it would pass for an effect.' +
+    unclear
+  );
+}
+
+function interventionsText({ steering, interchange }: Evidence): string {
+  const { pair, template, any } = interchange.partners;
+  const partners = [
+    pair > 0 && `${whole(pair)} with the other row of their pair`,
+    template > 0 && `${whole(template)} with a row of the same template`,
+    any > 0 && `${whole(any)} with any row of the other label`,
+  ];
+  return (
+    `Steering S: the direction is added and subtracted, each by half of the class swing (${number(steering.dose.absolute)}); S = mean of (m(+) \u2212 m(\u2212)) / 2 / G, which is 1 for a full mediator. ` +
+    `Interchange I: only the component along the direction is taken from a counterfactual row (${partners.filter(Boolean).join(', ')}); I = the share of the difference between the two rows' margins that this recovers. ` +
+    'The references are the interchange of the whole activation, and of all but the direction. ' +
+    'Ablation N: the component along the direction is set to the middle between the class means; N = 1 \u2212 G after / G. S and I test sufficiency, N necessity. 95 % percentile intervals by bootstrap, as above.'
+  );
+}
+
+function multiplicityText({ multiplicity }: Evidence): string {
+  const { nulls, family, tests, needed } = multiplicity;
+  return (
+    `Each of S, I and N is compared with the same displacements of the same prompts along ${whole(nulls)} isotropic random directions of length 1; p = (1 + number at least as large in absolute value) / (1 + ${whole(nulls)}). ` +
+    `${whole(family)} ${family === 1 ? 'combination of site and direction has' : 'combinations of site and direction have'} been tried in this lab session, this one included; the lab counts them, not its user. ` +
+    `p-values are adjusted by Holm's method over ${whole(tests)} tests, for which at least ${whole(needed)} random directions are needed.`
+  );
+}
+
+function sweepText({ sweep, split }: Evidence): string {
+  return (
+    `The direction is added at ${whole(sweep.rows.length)} doses to all ${whole(split.intervened.length)} prompts, and so are ${whole(sweep.randomDirections)} random directions. ` +
+    'A flip is another likeliest token of the whole vocabulary; shares have 95 % Wilson intervals. The change is ‖Δlogit‖ / ‖logit‖ over the vocabulary, logits taken from their mean; the common scale is the share of ‖Δlogit‖² that one factor on all logits of a run explains.'
+  );
+}
+
+function guardsText({ guards }: Evidence): string {
+  const { onManifold, neutral } = guards;
+  return (
+    `On-manifold: the share of the squared direction that a ridge regression on ${whole(onManifold.rows)} activations of the site reaches, relative to what it reaches of activations held out. ` +
+    `Neutral text: ${whole(neutral.prompts)} prompts with ${whole(neutral.tokens)} tokens that have nothing to do with the question, half of the class swing added at every position but the first; the larger of both signs counts.`
+  );
+}

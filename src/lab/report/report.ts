@@ -1,0 +1,125 @@
+/** A protocol run as one page that stands alone: the verdict, the evidence in pictures and numbers, how they were obtained, and what is not claimed. */
+
+import type { Evidence, ProtocolRecord, Verdict } from '../causality/evidence.ts';
+import { behaviourFigure, decodabilityFigure, effectsFigure, sweepFigure } from './figures.ts';
+import { guardsOf } from './guards.ts';
+import { type Content, type Markup, markup, trusted } from './markup.ts';
+import { methodsOf } from './methods.ts';
+import { number, percent, probability, whole } from './numbers.ts';
+import { FIGURE_STYLE, PAGE_STYLE } from './styles.ts';
+import { numbersTables, table } from './tables.ts';
+import { MEANINGS, siteOf, titleOf, toneOf, VERDICT_NAMES } from './words.ts';
+
+interface ReportOptions {
+  /** Hash of the run's manifest, under which the lab keeps it. */
+  manifest?: string;
+}
+
+/** The same record gives the same page. */
+export function renderReport(record: ProtocolRecord, options: ReportOptions = {}): string {
+  const { evidence, verdict } = record;
+  const title = titleOf(record);
+  const page = markup`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>${VERDICT_NAMES[verdict.verdict]}: ${title}</title>
+<style>${trusted(FIGURE_STYLE)}${trusted(PAGE_STYLE)}</style>
+</head>
+<body><main>
+<h1>${title}</h1>
+<p class="lead">Causality protocol on ${evidence.model.id} (${evidence.model.architecture}, ${whole(evidence.model.layers)} layers of width ${whole(evidence.model.width)}), ${whole(evidence.split.test.length)} held-out prompts</p>
+${verdictSection(verdict)}
+${figuresSection(evidence)}
+${guardsSection(evidence)}
+${decisionSection(verdict)}
+${listSection('Scope and limits', verdict.limits)}
+${methodsSection(evidence)}
+<h2>All numbers</h2>
+${numbersTables(evidence)}
+${reproductionSection(record, options)}
+<footer>Made by Cuvette ${evidence.version}.</footer>
+</main></body>
+</html>
+`;
+  return page.markup;
+}
+
+function verdictSection(verdict: Verdict): Markup {
+  return markup`<div class="verdict ${toneOf(verdict.verdict)}"><strong>${VERDICT_NAMES[verdict.verdict]}</strong>
+<code>${verdict.verdict} : ${verdict.reason}</code>
+<p>${verdict.sentence}</p><p>${MEANINGS[verdict.verdict]}</p></div>`;
+}
+
+function figuresSection(evidence: Evidence): Markup {
+  const { decodability, behaviour, steering, interchange, ablation, multiplicity, sweep } = evidence;
+  return markup`<h2>Evidence</h2>
+${figure(decodabilityFigure(evidence), 'Figure 1. Can it be read?', [
+  `Left: projections of ${whole(decodability.scores.length)} held-out prompts on the direction, by class, with their means. `,
+  `Right: AUROC (line; band: 95 % interval) against ${whole(decodability.permutation.null.length)} permutations of the labels (filled) and ${whole(decodability.random.null.length)} random directions (outlined).`,
+])}
+${figure(behaviourFigure(evidence), 'Figure 2. Does the model act on it?', [
+  `Left: the model's own margins between the target tokens; ${percent(behaviour.expressed.rate)} of prompts answer as their label says. `,
+  'Right: what each intervention moves, as a share of the natural gap, with 95 % intervals (dotted: none, half and all of it). Hollow: the two references of the interchange.',
+])}
+${figure(effectsFigure(evidence), 'Figure 3. Against chance.', [
+  `Each effect (line; band: 95 % interval) against the same intervention along ${whole(multiplicity.nulls)} random directions of equal length (grey). A tick for each prompt. `,
+  `p by Holm over ${whole(multiplicity.tests)} tests: S ${probability(steering.adjusted)}, I ${probability(interchange.adjusted)}, N ${probability(ablation.adjusted)}.`,
+])}
+${figure(sweepFigure(evidence), 'Figure 4. Structural rigidity.', [
+  `The direction (blue) and the mean of ${whole(sweep.randomDirections)} random directions (grey) at growing doses. Left: share of prompts whose likeliest token changes, with 95 % Wilson intervals; hollow: toward the target. A dose pushes all prompts the same way, so that one which works flips those of the other class: half of them. `,
+  'Middle: relative change of the logits; below the line at 2 % a direction counts as inert. Right: the share of that change that one common factor explains; where it is more than half over all doses together, the direction rescales and does not choose ',
+  `(here ${number(sweep.commonScale)}).`,
+])}`;
+}
+
+function figure(picture: Markup, title: string, caption: Content): Markup {
+  return markup`<figure><div class="scroll">${picture}</div><figcaption><b>${title}</b> ${caption}</figcaption></figure>`;
+}
+
+function guardsSection(evidence: Evidence): Markup {
+  const rows = guardsOf(evidence).map(
+    ({ name, value, limit, passes }) =>
+      markup`<tr><td>${name}</td><td>${value}</td><td>${limit}</td><td class="${passes ? 'good-text' : 'bad-text'}">${passes ? 'passes' : 'fails'}</td></tr>`,
+  );
+  return markup`<h2>Guards</h2>
+<div class="scroll"><table><thead><tr><th scope="col">guard</th><th scope="col">found</th><th scope="col">limit</th><th scope="col"></th></tr></thead><tbody>${rows}</tbody></table></div>`;
+}
+
+function decisionSection({ path }: Verdict): Markup {
+  const rows = path.map(
+    ({ condition, matched, because }) =>
+      markup`<li${matched && trusted(' class="matched"')}>${condition}<span>${because}</span></li>`,
+  );
+  return markup`<h2>Decision</h2>
+<p>The verdict is a function of the evidence alone: the first row of this table whose condition holds.</p>
+<ol class="path">${rows}</ol>`;
+}
+
+function listSection(title: string, sentences: readonly string[]): Content {
+  return sentences.length > 0 && markup`<h2>${title}</h2><ul>${sentences.map((text) => markup`<li>${text}</li>`)}</ul>`;
+}
+
+function methodsSection(evidence: Evidence): Markup {
+  return markup`<h2>Methods</h2>${methodsOf(evidence).map(({ name, text }) => markup`<p><b>${name}.</b> ${text}</p>`)}`;
+}
+
+function reproductionSection(record: ProtocolRecord, { manifest }: ReportOptions): Markup {
+  const { model, data, direction, seed, version } = record.evidence;
+  const json = Buffer.from(JSON.stringify(record)).toString('base64');
+  return markup`<h2>To do it again</h2>
+${table('What the run rests on', [
+  ['program', `Cuvette ${version}, ${model.engine} engine, ${model.dtype}`],
+  ['seed', String(seed)],
+  ['model', model.id],
+  ['weights, SHA-256', model.weights],
+  ['tokenizer, SHA-256', model.tokenizer],
+  ['data, SHA-256', data.hash],
+  ['direction, SHA-256', direction.hash],
+  ...(manifest ? [['manifest, SHA-256', manifest] as const] : []),
+  ['site', siteOf(record.evidence)],
+])}
+<p>The same question with the same model and seed, after as many other questions, gives the same evidence, and the same evidence the same verdict. <a download="record.json" href="data:application/json;base64,${trusted(json)}">The whole record</a>, with the question, all prompts and every value drawn above, is in this page.</p>`;
+}

@@ -1,0 +1,86 @@
+/** What a terminal can show: how wide it is, whether it knows more than ASCII, and whether colours are welcome. */
+
+export interface TerminalStyle {
+  columns: number;
+  unicode: boolean;
+  colour: boolean;
+}
+
+export type Paint = 'bold' | 'dim' | 'good' | 'mixed' | 'bad' | 'positive' | 'negative' | 'plain';
+
+const CODES: Record<Paint, string> = {
+  bold: '1',
+  dim: '2',
+  good: '1;32',
+  mixed: '1;33',
+  bad: '1;31',
+  positive: '34',
+  negative: '33',
+  plain: '',
+};
+
+const NARROWEST = 56;
+const WIDEST = 100;
+
+/** How characters that pictures and numbers use are written where only ASCII is known. */
+const PLAIN: Record<string, string> = {
+  '\u2212': '-',
+  '–': '-',
+  '—': '-',
+  '│': '|',
+  '─': '-',
+  '◆': 'O',
+  '●': '*',
+  '➜': '>',
+  '✓': '+',
+  '✗': 'x',
+  '·': '.',
+  '‖': '||',
+  '≥': '>=',
+  '≤': '<=',
+  '×': 'x',
+  '²': '^2',
+  '’': "'",
+  '“': '"',
+  '”': '"',
+  '…': '...',
+  Δ: 'd',
+  α: 'alpha',
+  '∞': 'inf',
+};
+
+export function terminalStyle(
+  stream: { isTTY?: boolean; columns?: number },
+  env: NodeJS.ProcessEnv = process.env,
+): TerminalStyle {
+  const columns = stream.columns ?? 80;
+  const encoding = env.LC_ALL || env.LC_CTYPE || env.LANG || '';
+  return {
+    columns: Math.min(WIDEST, Math.max(NARROWEST, columns)),
+    unicode: /utf-?8/i.test(encoding) || env.WT_SESSION !== undefined,
+    colour: stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb',
+  };
+}
+
+export function painted(text: string, paint: Paint, style: TerminalStyle): string {
+  return style.colour && paint !== 'plain' ? `\u001b[${CODES[paint]}m${text}\u001b[0m` : text;
+}
+
+/** Text from elsewhere, without what a terminal would take for a command, in characters that it has. */
+export function shown(text: string, style: TerminalStyle): string {
+  const safe = text.replace(/\p{C}/gu, '?');
+  return style.unicode ? safe : safe.replace(/[^ -~]/gu, (character) => PLAIN[character] ?? '?');
+}
+
+/** Lines no longer than the terminal is wide, each after the indent. */
+export function wrapped(text: string, indent: number, style: TerminalStyle): string[] {
+  const room = style.columns - indent;
+  const lines: string[] = [''];
+  for (const word of text.split(/\s+/)) {
+    const line = lines.at(-1) ?? '';
+    if (line === '') lines[lines.length - 1] = word;
+    else if (line.length + 1 + word.length <= room) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.map((line) => ' '.repeat(indent) + line);
+}

@@ -1,0 +1,85 @@
+/** Writing in a way that a crash cannot spoil: whole files and folders appear at once under their names, or not at all. */
+
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { nanoid } from 'nanoid';
+import { asStorageError, moveInto } from '../../files/spool.ts';
+
+/** Begins the names of what is being written. */
+const INCOMING = '.incoming-';
+/** Hours after which what is still being written was left behind by a crash. */
+const LEFT_BEHIND = 24 * 3_600_000;
+
+export async function writeDurably(path: string, content: string | Uint8Array): Promise<void> {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const temporary = join(folder, INCOMING + nanoid());
+  try {
+    const handle = await open(temporary, 'wx', 0o600);
+    await handle
+      .writeFile(content)
+      .then(() => handle.sync())
+      .finally(() => handle.close());
+    await moveInto(folder, temporary, path.slice(folder.length + 1));
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw asStorageError(error);
+  }
+}
+
+/** One line at the end of a file. What a crash left of an earlier line stays a line of its own. */
+export async function appendDurably(path: string, line: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const handle = await open(path, 'a+', 0o600);
+  try {
+    const { size } = await handle.stat();
+    const last = Buffer.alloc(1);
+    if (size > 0) await handle.read(last, 0, 1, size - 1);
+    await handle.appendFile(`${size > 0 && last[0] !== 10 ? '\n' : ''}${line}\n`);
+    await handle.sync();
+  } catch (error) {
+    throw asStorageError(error);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A folder to fill; `keep` gives it its name, unless there is one of that name already, `discard` removes it. */
+export interface IncomingFolder {
+  path: string;
+  keep(name: string): Promise<void>;
+  discard(): Promise<void>;
+}
+
+export async function createIncomingFolder(parent: string): Promise<IncomingFolder> {
+  await mkdir(parent, { recursive: true, mode: 0o700 });
+  await removeLeftBehind(parent);
+  const path = join(parent, INCOMING + nanoid());
+  await mkdir(path, { mode: 0o700 });
+  const discard = () => rm(path, { recursive: true, force: true });
+  return {
+    path,
+    discard,
+    async keep(name) {
+      try {
+        await moveInto(parent, path, name);
+      } catch (error) {
+        await discard();
+        const { code } = error as NodeJS.ErrnoException;
+        if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw asStorageError(error);
+      }
+    },
+  };
+}
+
+export function isIncoming(name: string): boolean {
+  return name.startsWith(INCOMING);
+}
+
+async function removeLeftBehind(parent: string): Promise<void> {
+  for (const name of (await readdir(parent)).filter(isIncoming)) {
+    const path = join(parent, name);
+    const found = await stat(path).catch(() => undefined); // Another process may have finished it just now.
+    if (found && Date.now() - found.mtimeMs > LEFT_BEHIND) await rm(path, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * How many questions of causality were asked in a lab session: what p values have to be adjusted for. It is kept on disk, so that
+ * neither an agent nor a restart can forget it. A lab session ends when nothing was asked for half a day.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { withLock } from '../../file-lock.ts';
+import { writeDurably } from './durable.ts';
+
+export interface Family {
+  /** Counts a question, by its hash, unless it was asked before. */
+  count(question: string, signal: AbortSignal): Promise<Counted>;
+  size(): Promise<number>;
+}
+
+export interface Counted {
+  /** How many questions there are, this one included. */
+  size: number;
+  /** For a question that got no answer. One that got it earlier stays. */
+  forget(): Promise<void>;
+}
+
+const SESSION_ENDS_AFTER = 12 * 3_600_000;
+
+const fileSchema = z.object({ last: z.number(), questions: z.array(z.string()) });
+
+export function createFamily(folder: string, now: () => number = Date.now): Family {
+  const path = join(folder, 'family.json');
+
+  async function asked(): Promise<string[]> {
+    const text = await readFile(path, 'utf8').catch(() => undefined);
+    if (text === undefined) return [];
+    const { last, questions } = fileSchema.parse(JSON.parse(text));
+    return now() - last < SESSION_ENDS_AFTER ? questions : [];
+  }
+
+  function change(signal: AbortSignal | undefined, to: (questions: string[]) => string[]): Promise<string[]> {
+    return withLock(`${path}.lock`, signal, async () => {
+      const questions = to(await asked());
+      await writeDurably(path, JSON.stringify({ last: now(), questions }));
+      return questions;
+    });
+  }
+
+  return {
+    async count(question, signal) {
+      let isNew = false;
+      const { length } = await change(signal, (questions) => {
+        isNew = !questions.includes(question);
+        return isNew ? [...questions, question] : questions;
+      });
+      return {
+        size: length,
+        async forget() {
+          if (isNew) await change(undefined, (questions) => questions.filter((one) => one !== question));
+        },
+      };
+    },
+    size: async () => (await asked()).length,
+  };
+}

@@ -1,0 +1,161 @@
+/** Probes on disk: NAME.json beside NAME.safetensors, which is also the form in which they are exchanged. */
+
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import * as z from 'zod';
+import { CuvetteError, messageOf } from '../../errors.ts';
+import { encodeSafetensors, openSafetensors } from '../formats/safetensors.ts';
+import { isIncoming, writeDurably } from './durable.ts';
+
+/** How a probe was made here. */
+const trainingSchema = z.object({
+  method: z.enum(['logistic', 'difference-of-means']),
+  capture_id: z.string(),
+  c: z.number().optional(),
+  seed: z.number(),
+  split_by: z.string(),
+  n_train: z.number(),
+  n_held_out: z.number(),
+  auroc: z.number().nullable(),
+  /** Prompts that it has seen, by their marks: it is not tested on them, in whatever capture they come again. */
+  trained_on: z.array(z.string()),
+  /** Distance of the class means along the direction, in the rows that it has seen. */
+  swing: z.number(),
+  /** From scores to probabilities: 1 / (1 + exp(-(slope × score + intercept))). */
+  calibration: z.object({ slope: z.number(), intercept: z.number() }),
+});
+
+const fileSchema = z.object({
+  model_id: z.string().optional(),
+  layer: z.union([z.number(), z.string()]).optional(),
+  position: z.union([z.number(), z.string()]).optional(),
+  license: z.string().nullish(),
+  source_url: z.string().nullish(),
+  /** Those of others have what they like in it. */
+  training: z.union([trainingSchema, z.record(z.string(), z.unknown())]).nullish(),
+});
+
+export type Training = z.infer<typeof trainingSchema>;
+
+export interface Probe {
+  id: string;
+  modelId: string;
+  /** A block's number for the residual stream after it, or a hook point by name. */
+  layer: string | number;
+  position: string | number;
+  license: string | null;
+  sourceUrl: string | null;
+  direction: Float32Array;
+  bias: number;
+  /** Of one that was trained in this lab. */
+  training?: Training;
+  /** What the file of one from elsewhere says of its training. */
+  trainingElsewhere?: Record<string, unknown>;
+}
+
+/** A probe as a file has it: some of it may have to be told by whoever loads it. */
+export interface ProbeFile {
+  modelId?: string;
+  layer?: string | number;
+  position?: string | number;
+  license: string | null;
+  sourceUrl: string | null;
+  training: Record<string, unknown> | null;
+  direction: Float32Array;
+  bias: number;
+}
+
+export interface ProbeStore {
+  save(probe: Probe): Promise<void>;
+  get(id: string): Promise<Probe>;
+  list(): Promise<Probe[]>;
+}
+
+export function createProbeStore(folder: string, modelId: string): ProbeStore {
+  async function ids(): Promise<string[]> {
+    const names = await readdir(folder).catch(() => []);
+    return names.filter((name) => name.endsWith('.json') && !isIncoming(name)).map((name) => basename(name, '.json'));
+  }
+
+  function read(id: string): Promise<Probe> {
+    return readProbeFile(join(folder, `${id}.safetensors`), join(folder, `${id}.json`)).then((file) =>
+      fromFile(id, file, modelId),
+    );
+  }
+
+  return {
+    async save(probe) {
+      const shape = [probe.direction.length];
+      const tensors = encodeSafetensors({
+        direction: { dtype: 'F32', shape, data: probe.direction },
+        bias: { dtype: 'F32', shape: [1], data: Float32Array.of(probe.bias) },
+      });
+      // The JSON comes last: a probe is there once it is.
+      await writeDurably(join(folder, `${probe.id}.safetensors`), tensors);
+      await writeDurably(join(folder, `${probe.id}.json`), `${JSON.stringify(toJson(probe), null, 2)}\n`);
+    },
+    async get(id) {
+      const known = await ids();
+      if (known.includes(id)) return read(id);
+      const some = known.length > 0 ? `The lab has: ${known.sort().slice(0, 20).join(', ')}.` : 'The lab has none yet.';
+      throw new CuvetteError(
+        'unknown_probe',
+        `There is no probe ${id}. ${some} Make one with train_probe or load_probe.`,
+      );
+    },
+    list: async () => Promise.all((await ids()).sort().map(read)),
+  };
+}
+
+/** Its tensors, and what is said of them beside. */
+export async function readProbeFile(path: string, about: string): Promise<ProbeFile> {
+  const tensors = openSafetensors(path);
+  try {
+    const parsed = fileSchema.parse(JSON.parse(await readFile(about, 'utf8')));
+    return {
+      ...(parsed.model_id !== undefined && { modelId: parsed.model_id }),
+      ...(parsed.layer !== undefined && { layer: parsed.layer }),
+      ...(parsed.position !== undefined && { position: parsed.position }),
+      license: parsed.license ?? null,
+      sourceUrl: parsed.source_url ?? null,
+      training: parsed.training ?? null,
+      direction: tensors.float32('direction'),
+      bias: tensors.tensors.has('bias') ? (tensors.float32('bias')[0] ?? 0) : 0,
+    };
+  } catch (error) {
+    if (error instanceof CuvetteError) throw error;
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error);
+    throw new CuvetteError('bad_model', `${about} is not what a probe has beside its tensors: ${why}`, {
+      cause: error,
+    });
+  } finally {
+    tensors.close();
+  }
+}
+
+function fromFile(id: string, file: ProbeFile, modelId: string): Probe {
+  const training = trainingSchema.safeParse(file.training);
+  return {
+    id,
+    modelId: file.modelId ?? modelId,
+    layer: file.layer ?? -1,
+    position: file.position ?? 'end_question',
+    license: file.license,
+    sourceUrl: file.sourceUrl,
+    direction: file.direction,
+    bias: file.bias,
+    ...(training.success && { training: training.data }),
+    ...(!training.success && file.training && { trainingElsewhere: file.training }),
+  };
+}
+
+function toJson(probe: Probe): z.infer<typeof fileSchema> {
+  return {
+    model_id: probe.modelId,
+    layer: probe.layer,
+    position: probe.position,
+    license: probe.license,
+    source_url: probe.sourceUrl,
+    training: probe.training ?? probe.trainingElsewhere ?? null,
+  };
+}

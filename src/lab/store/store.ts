@@ -1,0 +1,43 @@
+/** What a lab keeps of one model, in a folder that is found by the hashes of its weights and tokenizer: captures, probes, records of the protocol, manifests. */
+
+import { join } from 'node:path';
+import { privateFolder } from '../../paths.ts';
+import type { ModelDescription } from '../engine.ts';
+import { hashOf } from '../manifest.ts';
+import { type CaptureStore, createCaptureStore } from './captures.ts';
+import { writeDurably } from './durable.ts';
+import { createFamily, type Family } from './family.ts';
+import { createManifestLog, type ManifestLog } from './manifests.ts';
+import { createProbeStore, type ProbeStore } from './probes.ts';
+
+export interface Store {
+  folder: string;
+  captures: CaptureStore;
+  probes: ProbeStore;
+  manifests: ManifestLog;
+  family: Family;
+  /** Keeps the record of a run of the protocol; says where. */
+  saveRecord(name: string, record: unknown): Promise<string>;
+}
+
+const GIB = 1024 ** 3;
+
+export function openStore(
+  folder: string,
+  model: ModelDescription,
+  { mostBytes = 4 * GIB }: { mostBytes?: number } = {},
+): Store {
+  const place = privateFolder(join(folder, hashOf([model.weights, model.tokenizer]).slice(0, 16)));
+  return {
+    folder: place,
+    captures: createCaptureStore(join(place, 'captures'), mostBytes),
+    probes: createProbeStore(join(place, 'probes'), model.id),
+    manifests: createManifestLog(join(place, 'manifests.jsonl')),
+    family: createFamily(place),
+    async saveRecord(name, record) {
+      const path = join(place, 'records', `${name}.json`);
+      await writeDurably(path, JSON.stringify(record));
+      return path;
+    },
+  };
+}

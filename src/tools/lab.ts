@@ -1,0 +1,155 @@
+/** The lab's primitives as tools: each with the name of the lab session that it is for, and what only makes sense on this side. */
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import * as z from 'zod';
+import { CuvetteError, messageOf } from '../errors.ts';
+import type { Labs } from '../lab/labs.ts';
+import type { Primitive } from '../lab/primitives/primitive.ts';
+import { PRIMITIVES } from '../lab/primitives/table.ts';
+import * as shared from './arguments.ts';
+import { defineTool, type Tool, type ToolAnswer, type ToolContext } from './define-tool.ts';
+import { readDataset } from './lab-dataset.ts';
+
+export interface LabToolsOptions {
+  labs: Labs;
+  /** What relative paths are meant from. */
+  project: string;
+}
+
+const session = z.string().min(1).max(100).default('default').describe('Lab session, from colab_attach.');
+const note = z.string().optional();
+
+export function createLabTools({ labs, project }: LabToolsOptions): Tool[] {
+  return [attachTool(labs), ...PRIMITIVES.map((primitive) => primitiveTool(primitive, labs, project))];
+}
+
+function attachTool(labs: Labs): Tool {
+  return defineTool({
+    name: 'colab_attach',
+    title: 'Attach lab',
+    description:
+      'Choose the model to look into: "demo" (ships with Cuvette, and is the default), a model folder, a Hugging Face id, or the URL of a cuvette lab serve with its token.',
+    input: z.object({
+      endpoint: z.string().min(1).max(4096).describe('demo, ./folder, org/model, or http(s)://host:port.'),
+      token: z.string().min(1).max(4096).optional().describe('Of a lab at a URL; it prints it when it starts.'),
+      session_name: session,
+    }),
+    output: z.object({
+      ok: z.boolean(),
+      endpoint: z.string(),
+      session_name: z.string(),
+      health: z.record(z.string(), z.unknown()),
+    }),
+    annotations: { ...shared.CHANGES, openWorldHint: true },
+    async handler({ endpoint, token, session_name }, context) {
+      return unlessGivenUp(context, async () => {
+        const health = await labs.attach(session_name, endpoint, token, context);
+        return { ok: true, endpoint, session_name, health };
+      });
+    },
+  });
+}
+
+function primitiveTool(primitive: Primitive, labs: Labs, project: string): Tool {
+  const { name, title, description, effect } = primitive;
+  const extras = EXTRAS[name];
+  return defineTool({
+    name,
+    title,
+    description,
+    input: primitive.input.extend({ ...extras?.input, session_name: session }),
+    output: primitive.output.extend({ ...extras?.output, lab_note: note }),
+    annotations: effect === 'reads' ? shared.READS : shared.CHANGES,
+    async handler({ session_name, ...args }, context) {
+      const call = async (given: Record<string, unknown>) => {
+        const { answer, note: told } = await labs.call(String(session_name), name, given, context);
+        return { ...answer, ...(told !== undefined && { lab_note: told }) };
+      };
+      return unlessGivenUp(context, () => (extras ? extras.run(args, call, project) : call(args)));
+    },
+  });
+}
+
+type Call = (args: Record<string, unknown>) => Promise<Record<string, unknown>>;
+
+/** Arguments that are about files of the project, which a lab elsewhere does not have. */
+interface Extras {
+  input: z.ZodRawShape;
+  output?: z.ZodRawShape;
+  run(args: Record<string, unknown>, call: Call, project: string): Promise<Record<string, unknown>>;
+}
+
+const fromFile: Extras = {
+  input: {
+    prompts_file: z
+      .string()
+      .max(4096)
+      .optional()
+      .describe('In place of prompts: JSON lines of {prompt, label, pair_id, template_id}.'),
+  },
+  async run({ prompts_file, ...args }, call, project) {
+    if (prompts_file === undefined) return call(args);
+    return call({ ...(await readDataset(project, String(prompts_file))), ...args });
+  },
+};
+
+const withReport: Extras = {
+  input: {
+    report: z
+      .union([z.boolean(), z.string().max(4096)])
+      .default(false)
+      .describe('Write the evidence as an HTML page: true, or its path.'),
+  },
+  output: { report_file: z.string().optional() },
+  async run({ report, include_evidence, ...args }, call, project) {
+    if (report === false) return call({ ...args, include_evidence });
+    const { record, ...answer } = await call({ ...args, include_evidence: true });
+    const usual = `causality-${String(answer.manifest_sha256).slice(0, 8)}.html`;
+    const path = resolve(project, typeof report === 'string' ? report : usual);
+    await writeReport(path, record, String(answer.manifest_sha256));
+    return { ...answer, ...(include_evidence === true && { record }), report_file: path };
+  },
+};
+
+const EXTRAS: Record<string, Extras | undefined> = {
+  capture_acts: fromFile,
+  train_probe: fromFile,
+  causality_protocol: withReport,
+};
+
+async function writeReport(path: string, record: unknown, manifest: string): Promise<void> {
+  const [{ protocolRecordSchema }, { renderReport }] = await Promise.all([
+    import('../lab/causality/evidence.ts'),
+    import('../lab/report/report.ts'),
+  ]);
+  const page = renderReport(protocolRecordSchema.parse(record), { manifest });
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, page);
+  } catch (error) {
+    throw new CuvetteError('invalid_input', `${path} cannot be written: ${messageOf(error)}. Give another path.`, {
+      cause: error,
+    });
+  }
+}
+
+/** Nobody waits for what was given up, and it is nobody's fault. */
+async function unlessGivenUp(
+  { signal }: ToolContext,
+  work: () => Promise<Record<string, unknown>>,
+): Promise<ToolAnswer> {
+  try {
+    return answerOf(await work());
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return { text: 'The call was given up.', structured: {}, isError: true };
+  }
+}
+
+/** As JSON, which agents and notebooks read alike; numbers are as long as anyone reads them. */
+function answerOf(answer: Record<string, unknown>): ToolAnswer {
+  const short = (_: string, value: unknown) =>
+    typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value;
+  return { text: JSON.stringify(answer, short), structured: answer };
+}

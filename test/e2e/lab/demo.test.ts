@@ -1,0 +1,44 @@
+/** `cuvette lab demo`, as a newcomer runs it. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runCli, useHome } from '../harness.ts';
+import { PATIENCE } from './patience.ts';
+
+const home = useHome();
+
+test(
+  'finds one direction causal and two not, and writes what it rests on',
+  async () => {
+    const cwd = home.project();
+    const { code, stdout, stderr } = await runCli(['lab', 'demo'], {
+      home,
+      cwd,
+      env: { LANG: 'C.UTF-8' },
+      timeout: PATIENCE,
+    });
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/causal: sufficient-and-necessary/);
+    expect(stdout).toMatch(/epiphenomenal-softmax/);
+    expect(stdout).toMatch(/epiphenomenal-template/);
+    expect(stdout).toContain('1 of them the model uses');
+    expect(readdirSync(cwd).sort()).toEqual([
+      'cuvette-lab-report-feeling.html',
+      'cuvette-lab-report-text-kind.html',
+      'cuvette-lab-report.html',
+      'cuvette-lab-report.svg',
+    ]);
+    expect(readFileSync(join(cwd, 'cuvette-lab-report.html'), 'utf8')).toContain('sufficient-and-necessary');
+    // Its questions are not the user's.
+    expect(existsSync(join(home.data, 'lab'))).toBe(false);
+  },
+  PATIENCE,
+);
+
+test('refuses a seed that is none', async () => {
+  const { code, stderr } = await runCli(['lab', 'demo', '--seed', 'x'], { home, cwd: home.project() });
+  expect(code).toBe(2);
+  expect(stderr).toContain('--seed x is not a whole number');
+});
