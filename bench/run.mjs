@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { MANY, measureHttp } from './http.mjs';
+import { median, print, quantile, row, say } from './table.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 const program = join(root, 'dist', 'main.js');
@@ -154,16 +155,7 @@ function timeFirstAnswer() {
 // -- comparing ----------------------------------------------------------------------------------
 
 function compare() {
-  const ms = (seconds) => `${(seconds * 1000).toPrecision(3)} ms`;
   const mb = (bytes) => `${(bytes / 1e6).toPrecision(3)} MB`;
-  const row = (what, ours, theirs, limit, show = ms) => ({
-    what,
-    ours: show(ours),
-    theirs: show(theirs),
-    ratio: ours / theirs,
-    limit,
-    isMet: ours / theirs <= limit,
-  });
   const node = median(programs.node);
   return [
     row('new session to its first result', median(cuvette.first), median(jupyter.first), 1 / 40),
@@ -186,11 +178,11 @@ function compare() {
     ),
     row('cuvette mcp to its first answer, beside node -e 0', median(programs.mcp), node, 3),
     row('cuvette run, beside node -e 0', median(programs.run), node, 1.5),
-    ...compareService(row, mb),
+    ...compareService(mb),
   ];
 }
 
-function compareService(row, mb) {
+function compareService(mb) {
   const driver = median(cuvette.warm);
   const bash = median(service.plainBash);
   return [
@@ -227,36 +219,4 @@ function compareService(row, mb) {
     ),
     row('memory for 1 GB up and down, beside 64 MiB', service.gigabyte.grown, 64 << 20, 1, mb),
   ];
-}
-
-function print(rows) {
-  const shown = rows.map(({ what, ours, theirs, ratio, limit, isMet }) => [
-    what,
-    ours,
-    theirs,
-    fraction(ratio),
-    limit === 0 ? '0' : fraction(limit),
-    isMet ? 'yes' : 'NO',
-  ]);
-  const table = [['what', 'Cuvette', 'beside it', 'ratio', 'at most', 'met'], ...shown];
-  const widths = table[0].map((_, column) => Math.max(...table.map((cells) => cells[column].length)));
-  for (const cells of table)
-    process.stdout.write(`${cells.map((cell, column) => cell.padEnd(widths[column])).join('  ')}\n`);
-}
-
-function fraction(ratio) {
-  return ratio < 1 && ratio > 0 ? `1/${(1 / ratio).toFixed(1)}` : ratio.toFixed(2);
-}
-
-function median(values) {
-  return quantile(values, 0.5);
-}
-
-function quantile(values, share) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-}
-
-function say(text) {
-  process.stderr.write(`${text}\n`);
 }
