@@ -22,8 +22,10 @@ test('the packed package works where it is installed', async () => {
   expect(listed).toContain('package/dist/main.js');
   expect(listed).toContain('package/dist/search-worker.js');
   expect(listed).toContain('package/python/cuvette_driver/__main__.py');
+  for (const path of ['dist/kernel-simd.wasm', 'dist/lab-worker.js', 'models/demo/model.safetensors'])
+    expect(listed).toContain(`package/${path}`);
   const allowed =
-    /^package\/(dist\/[\w.-]+\.js|python\/cuvette_driver\/\w+\.py|package\.json|README\.md|LICENSE|NOTICE)$/;
+    /^package\/(dist\/[\w.-]+\.(js|wasm)|models\/demo\/[\w./]+|python\/cuvette_driver\/\w+\.py|package\.json|README\.md|LICENSE|NOTICE)$/;
   expect(listed.filter((path) => !allowed.test(path))).toEqual([]);
 
   const fresh = home.project('fresh');
@@ -38,5 +40,6 @@ test('the packed package works where it is installed', async () => {
   expect((await runOutside(['run', '-c', 'x + 1'], options)).stdout).toBe('2\n');
   const search = await runOutside(['call', 'get_output', '{"execution": 1, "pattern": "^2"}'], options);
   expect(search.stdout).toMatch(/^2: 2\n/);
+  expect((await runOutside(['call', 'colab_status'], options)).stdout).toContain('"model_id":"demo"');
   expect((await runOutside(['doctor'], options)).code).toBe(0);
 });
