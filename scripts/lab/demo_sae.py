@@ -9,8 +9,8 @@ import math
 import torch
 from safetensors.torch import save_file
 
-FEATURES = 320
-ACTIVE = 10
+FEATURES = 256
+ACTIVE = 8
 STEPS = 4000
 ROWS = 2048
 DEAD_AFTER = 200
@@ -93,7 +93,8 @@ def measure_sae(sae, rows):
 def save_sae(sae, folder, hook_name, context):
     """As SAELens 6 writes a TopK SAE; it reads weights of any precision into `dtype`."""
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({name: value.half().contiguous() for name, value in sae.state_dict().items()}, folder / "sae_weights.safetensors")
+    tensors = {name: value.half().contiguous() for name, value in sae.state_dict().items()}
+    write_tensors(folder / "sae_weights.safetensors", tensors)
     settings = {
         "architecture": "topk",
         "d_in": sae.W_dec.shape[1],
@@ -113,6 +114,12 @@ def save_sae(sae, folder, hook_name, context):
         },
     }
     (folder / "cfg.json").write_text(json.dumps(settings, indent=2) + "\n")
+
+
+def write_tensors(path, tensors):
+    save_file(tensors, path, metadata={"format": "pt"})
+    # The library makes files that only their owner can read.
+    path.chmod(0o644)
 
 
 @torch.no_grad()

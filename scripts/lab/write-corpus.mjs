@@ -69,9 +69,6 @@ async function loadSources() {
       invented: sets.inventedPairs(SEED, EVALUATED),
       flags: sets.flagPairs(SEED, EVALUATED),
       reviews: sets.reviewPairs(SEED, EVALUATED),
-      feeling: sets.feelingPairs(SEED, EVALUATED),
-      confounded: sets.confoundedPairs(SEED, EVALUATED),
-      neutral: sets.neutralPrompts(SEED, 64),
     };
     return { ...words, ...text, datasets };
   } finally {

@@ -23,7 +23,7 @@ export interface DemoQuestion {
   explanation: string;
 }
 
-const LAYER = 3;
+const LAYER = 2;
 const PAIRS = 48;
 
 /** What a verb says about the number of its subject. */

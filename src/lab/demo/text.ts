@@ -60,6 +60,14 @@ const KINDS = [writeStatements, writeStatements, writeStatements, writeReview, w
 /** Now and then a writer slips, and the verb agrees with nothing: so the model is sure of its verbs, but never beyond all doubt. */
 const SLIPS = 0.04;
 
+/** Sounds of invented nouns. */
+const ONSETS = 'b br c ch cl d dr f fl g gr h j k l m n p pl pr r s sh sp st t th tr v w'.split(' ');
+const VOWELS = 'a e i o u ai ea ee oo ou'.split(' ');
+const CODAS = ' b ck d g l ll m n nd nt p r rd rn t y'.split(' ');
+
+/** How often a noun is invented. */
+const INVENTIONS = 0.08;
+
 const KNOWN = new Set(vocabulary());
 const ALL_NOUNS = [...THINGS, ...PEOPLE, ...REVIEWED, ...VENUES];
 
@@ -78,7 +86,7 @@ function writeStatements(random: Random): string {
 
 function writeSubject(random: Random, tense: Tense): Subject {
   const plural = random.uniform() < 0.5;
-  const noun = random.uniform() < 0.08 ? inventNoun(random) : random.choose([...THINGS, ...PEOPLE]);
+  const noun = random.uniform() < INVENTIONS ? inventNoun(random) : random.choose([...THINGS, ...PEOPLE]);
   const determiner = random.uniform() < 0.7 ? 'The' : random.choose(['My', 'Our']);
   const dice = random.uniform();
   const feeling = dice < 0.2 ? 'praise' : dice < 0.4 ? 'blame' : undefined;
@@ -101,9 +109,10 @@ function writeModifier(random: Random, tense: Tense, subject: Noun): string | un
 
 /** What something is beside; with a subject, never what is held out from it. */
 export function writePlace(random: Random, subject?: Noun): string {
-  const noun = number(otherNoun(random, [...THINGS, ...PEOPLE], subject), random.uniform() < 0.5);
+  const isInvented = random.uniform() < INVENTIONS;
+  const noun = isInvented ? inventNoun(random) : otherNoun(random, [...THINGS, ...PEOPLE], subject);
   const adjective = random.uniform() < 0.2 ? `${random.choose(PLAIN_ADJECTIVES)} ` : '';
-  return `${random.choose(PREPOSITIONS)} the ${adjective}${noun}`;
+  return `${random.choose(PREPOSITIONS)} the ${adjective}${number(noun, random.uniform() < 0.5)}`;
 }
 
 function writePredicate(random: Random, tense: Tense, subject: Subject): string {
@@ -186,9 +195,8 @@ function writeOpinion(random: Random, negated: boolean, adjective: string): stri
 
 /** A word that nobody knows, so that the model learns to read letters: its plural ends in s. */
 export function inventNoun(random: Random): Noun {
-  const letters = [random.choose([...'bdfgklmnprtvwz']), random.choose([...'aeiou']), random.choose([...'bdgklmnprt'])];
-  if (random.uniform() < 0.4) letters.push(random.choose([...'aeiou']), random.choose([...'bdgklmnprt']));
-  const singular = letters.join('');
+  const syllables = Array.from({ length: 1 + random.integer(2) }, () => random.choose(ONSETS) + random.choose(VOWELS));
+  const singular = syllables.join('') + random.choose(CODAS);
   if (KNOWN.has(` ${singular}`) || KNOWN.has(` ${singular}s`)) return inventNoun(random);
   return { singular, plural: `${singular}s`, pronoun: 'it' };
 }

@@ -15,13 +15,11 @@ describe('the text that the shipped model learns from', () => {
 
   it('is written in words of the vocabulary, but for invented nouns', () => {
     const known = new Set(vocabulary().map((word) => word.trim()));
-    const unknown = texts(3, 2000)
-      .flatMap((text) => text.match(/\w+/g) ?? [])
-      .filter((word) => !known.has(word));
+    const written = texts(3, 2000).flatMap((text) => text.match(/\w+/g) ?? []);
+    const unknown = written.filter((word) => !known.has(word));
     expect(unknown.length).toBeGreaterThan(50);
-    expect(
-      unknown.filter((word) => !/^([^aeiou][aeiou][^aeiou]|[^aeiou][aeiou][^aeiou][aeiou][^aeiou])s?$/.test(word)),
-    ).toEqual([]);
+    expect(unknown.length / written.length).toBeLessThan(0.03);
+    expect(unknown.filter((word) => !/^[a-z]{2,12}$/.test(word))).toEqual([]);
   });
 
   it('has no word twice in its vocabulary', () => {
