@@ -42,7 +42,7 @@ const report = [
   row('8 prompts of 32 tokens at once', median(batch.ours.prefill), median(batch.theirs.prefill), 4, perSecond(256)),
   row('one prompt of 256 tokens', median(long.ours.prefill), median(long.theirs.prefill), 4, perSecond(256)),
   row('one token after the other', median(batch.ours.decode), median(batch.theirs.decode), 1.5, perSecond(32)),
-  row('memory, beside that of the weights', batch.ours.peak, weights, 1.3, megabytes),
+  row('memory of the open model, beside its weights', batch.ours.loaded, weights, 1.3, megabytes),
   row(
     `the protocol, ${protocol.ours.variants} runs, beside the same runs with hooks`,
     protocol.ours.seconds,
