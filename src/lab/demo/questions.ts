@@ -60,7 +60,7 @@ export function demoQuestions(seed: number): DemoQuestion[] {
       target: NUMBER,
       expected: 'epiphenomenal-softmax',
       explanation:
-        'In this data, what is praised is plural and what is blamed is singular, so that the probe foresees every verb. The model does not ask it: pushed along this direction, it only gets more or less sure of everything at once.',
+        'In this data, what is praised is plural and what is blamed is singular, so that the probe foresees every verb. The model does not ask it: pushed along this direction, it prefers the same verb as before, and what changes is mostly how sure it is of everything at once.',
     },
     {
       name: 'text-kind',
