@@ -11,6 +11,8 @@ from typing import Any
 from cuvette_driver import processes
 
 PERIOD = 100_000
+# By the version of control groups: where a group's part of a busy processor is set, the ordinary one, and the least there is.
+WEIGHTS = {1: ("cpu.shares", "1024", "2"), 2: ("cpu.weight", "100", "1")}
 
 
 class Group:
@@ -25,6 +27,7 @@ class Group:
         self.limits: dict[str, int] = policy["limits"]
         # Held open: the session itself has no path to them.
         self.counters: dict[str, int] = {}
+        self.weight = self.size = -1
         self.entrances: list[int] = []
 
     def make(self, joins_now: bool = False) -> None:
@@ -34,6 +37,9 @@ class Group:
         self._limit()
         for kind, file in self._counter_files():
             self.counters[kind] = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        if "cpu" in self.folders and "pids" in self.folders:
+            self.weight = os.open(os.path.join(self.folders["cpu"], WEIGHTS[self.version][0]), os.O_WRONLY | os.O_CLOEXEC)
+            self.size = os.open(os.path.join(self.folders["pids"], "pids.current"), os.O_RDONLY | os.O_CLOEXEC)
         if self.version == 2:
             # To join takes a lock that holds up every fork on the machine for milliseconds: done once, ahead of the session.
             for folder in set(self.folders.values()):
@@ -80,6 +86,15 @@ class Group:
     def _counter_files(self) -> list[tuple[str, str]]:
         names = {"memory": "memory.events" if self.version == 2 else "memory.oom_control", "pids": "pids.events"}
         return [(kind, os.path.join(self.folders[kind], name)) for kind, name in names.items() if kind in self.folders]
+
+    def is_larger_than(self, count: int) -> bool:
+        """Whether it has more processes and threads; never where its part of the processor cannot be changed."""
+        return self.size >= 0 and int(os.pread(self.size, 32, 0)) > count
+
+    def go_last(self, is_last: bool) -> None:
+        """On a busy machine, whether others go before it."""
+        _, ordinary, least = WEIGHTS[self.version]
+        os.pwrite(self.weight, (least if is_last else ordinary).encode(), 0)
 
     def count(self, kind: str) -> int | None:
         """How often the limit was hit; None if there is none."""

@@ -11,10 +11,13 @@ import time
 from typing import Iterator
 
 from cuvette_driver import processes
+from cuvette_driver.aside import Aside
 
 # Seconds between two counts of all files; longer where counting takes long.
 COUNT_EVERY, SPARINGLY, QUICK = 1.0, 20, 0.05
 FAR_OFF = float("inf")
+# Whoever forks without end, or maps memory, can keep others from looking at what it has mapped.
+PATIENCE = 0.02
 # Deeper than any program goes; each level costs a descriptor while files are counted.
 DEEPEST = 400
 BLOCK = 512
@@ -32,6 +35,7 @@ class Disk:
         # From when on it is worth to count in any case: as code runs, and when it has failed.
         self.next_count = self.next_exact = 0.0
         self.at_start = (0, 0)
+        self.unlinked = Aside(lambda: count_unlinked(folders))
 
     def begin(self) -> None:
         self._update(never_before=0.0 if self.then is None else FAR_OFF)
@@ -55,7 +59,7 @@ class Disk:
             if more_bytes < self.most_bytes - self.used and more_files < self.most_files - self.files:
                 return
         used, files = count_files(self.folders)
-        self.used, self.files = used + count_unlinked(self.folders), files
+        self.used, self.files = used + self.unlinked.ask(PATIENCE), files
         self.then = self.taken()
         spent = time.monotonic() - time_now
         self.next_count = time_now + max(COUNT_EVERY, SPARINGLY * spent)

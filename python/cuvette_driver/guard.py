@@ -17,6 +17,8 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 NEARLY = 0.95
 # How often a session may be refused a process before it is ended; and, where the kernel does not tell, for how long it may be full.
 MOST_REFUSALS, LONGEST_CROWD = 20, 1.0
+# With more processes and threads than this, a session has what others leave: each of its many would take a turn before theirs.
+CROWD = 32
 
 
 class Guard:
@@ -29,6 +31,7 @@ class Guard:
         self.crowded_since: float | None = None
         self.before = {"oom": 0, "too-many-processes": 0}
         self.worked = 0
+        self.is_last = False
 
     def watch(self, folders: list[int], are_new: bool = False) -> None:
         """From when the session has its folders: by descriptors that see nothing of what is mounted inside them.
@@ -66,11 +69,18 @@ class Guard:
 
     def check(self) -> str | None:
         """The limit for which the execution is to be ended, if there is one. Ends the largest process where memory is ours to watch."""
+        self._rank()
         if self.group.count("memory") is None and self.limits["memory"]:
             self._check_memory()
         if self._is_bomb():
             return "too-many-processes"
         return "disk-quota" if self.disk is not None and self.disk.is_over() else None
+
+    def _rank(self) -> None:
+        is_last = self.group.is_larger_than(CROWD)
+        if is_last != self.is_last:
+            self.is_last = is_last
+            self.group.go_last(is_last)
 
     def _is_bomb(self) -> bool:
         """Whether it goes on and on to start processes where it can have no more: that slows down everybody."""

@@ -13,6 +13,7 @@ DYING = 0.2
 FIRST = 1
 # What forks faster than it can be killed is left to whoever ends the process that it comes from.
 LONGEST_CHASE = 1.0
+MOST_DESCRIBED = 20
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 SHORT = 1024  # The kernel gives a file of its own in pieces of about a page; a shorter piece is the last.
 HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
@@ -23,18 +24,21 @@ def children(pid: int) -> list[int]:
     if not HAS_CHILDREN_FILE:
         return _family().get(pid, [])
     found: list[int] = []
-    try:
-        for thread in _threads(pid):
+    for thread in _threads(pid):
+        try:
             found.extend(map(int, read("/proc/%d/task/%s/children" % (pid, thread)).split()))
-    except OSError:
-        pass
+        except OSError:
+            pass  # It has ended; others of the process may go on.
     return found
 
 
 def _threads(pid: int) -> list[Any]:
     """A process has one folder for each thread, and the folder above counts them: mostly there is one, of the same number."""
     folder = "/proc/%d/task" % pid
-    return [pid] if os.stat(folder).st_nlink == 3 else os.listdir(folder)
+    try:
+        return [pid] if os.stat(folder).st_nlink == 3 else os.listdir(folder)
+    except OSError:
+        return []
 
 
 def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
@@ -49,6 +53,18 @@ def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
         found.extend(below)
         waiting.extend(below)
     return found
+
+
+def describe_all(pids: list[int]) -> dict[int, str]:
+    """The first by their command lines; the rest of a crowd by name, which costs next to nothing."""
+    return {pid: describe(pid) if place < MOST_DESCRIBED else name_of(pid) for place, pid in enumerate(pids)}
+
+
+def name_of(pid: int) -> str:
+    try:
+        return read("/proc/%d/comm" % pid).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
 
 
 def describe(pid: int) -> str:
@@ -94,8 +110,9 @@ def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> l
     """
     ended: dict[int, str] = {}
     if pid == FIRST and not without and (not spare or not is_alive(spare)):
-        ended = {victim: describe(victim) for victim in descendants(pid)}
-        send(-1, signal.SIGKILL)  # All of the namespace but its first process, at once: nothing can outrun it.
+        halt_others()
+        ended = describe_all(descendants(pid))
+        send(-1, signal.SIGKILL)
         _await_end(list(ended))
         return list(ended.items())
     deadline = time.monotonic() + LONGEST_CHASE
@@ -103,16 +120,24 @@ def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> l
         found = [p for p in descendants(pid, without) if p != spare and p not in ended and is_alive(p)]
         if not found:
             break
-        for victim in found:
-            ended[victim] = describe(victim)
-        # Stopped first, so that a process that keeps forking cannot outrun the killing.
+        # Stopped first, so that a process that keeps forking cannot outrun the killing, and can be asked what it is.
         for victim in found:
             send(victim, signal.SIGSTOP)
+        ended.update(describe_all(found))
         for victim in found:
             send(victim, signal.SIGKILL)
     if ended:
         _await_end(list(ended))
     return list(ended.items())
+
+
+def halt_others() -> None:
+    """For the first process of a namespace: all others of it stand still, at once, and nothing can outrun it.
+
+    A process that forks without end holds its own memory nearly all the time, and whoever asks for its command line waits for that.
+    """
+    if os.getpid() == FIRST:
+        send(-1, signal.SIGSTOP)
 
 
 def _await_end(pids: list[int]) -> None:

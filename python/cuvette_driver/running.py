@@ -70,8 +70,9 @@ class Running:
             self.step += 1
 
     def end(self, why: str) -> None:
-        """Goes to the last rung: what cannot be asked to stop."""
+        """Goes to the last rung: what cannot be asked to stop. Until it has ended, nothing that it started goes on either."""
         self.why = self.why or why
+        processes.halt_others()
         self.step = len(LADDER) - 2
         self.next_step = time.monotonic()
 

@@ -22,11 +22,11 @@ LIMITS = {"memory": 64 * MIB, "processes": 8, "cpus": 2, "openFiles": 100, "disk
 FILES = {
     1: {
         "memory": ("tasks", "cgroup.procs", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control"),
-        "pids": ("tasks", "cgroup.procs", "pids.max", "pids.events"),
-        "cpu": ("tasks", "cgroup.procs", "cpu.cfs_quota_us"),
+        "pids": ("tasks", "cgroup.procs", "pids.max", "pids.events", "pids.current"),
+        "cpu": ("tasks", "cgroup.procs", "cpu.cfs_quota_us", "cpu.shares"),
     },
     2: {
-        "": ("cgroup.procs", "cgroup.subtree_control", "memory.max", "memory.swap.max", "memory.events", "pids.max", "pids.events", "cpu.max"),
+        "": ("cgroup.procs", "cgroup.subtree_control", "memory.max", "memory.swap.max", "memory.events", "pids.max", "pids.events", "pids.current", "cpu.max", "cpu.weight"),
     },
 }
 
@@ -81,8 +81,9 @@ class Tree(unittest.TestCase):
     def group(self, policy=None, name="one"):
         group = Group(policy or self.policy(), name)
         group.make()
-        for fd in (*group.counters.values(), *group.entrances):
-            self.addCleanup(os.close, fd)
+        for fd in (*group.counters.values(), *group.entrances, group.weight, group.size):
+            if fd >= 0:
+                self.addCleanup(os.close, fd)
         return group
 
     def written(self, kind, name, session="one"):
@@ -122,9 +123,22 @@ class Version1(Tree):
         for kind in self.kinds:
             self.assertEqual((self.written(kind, "tasks"), self.written(kind, "cgroup.procs")), ("", ""))
 
+    def test_rank(self):
+        group = self.group()
+        for is_last, weight in ((True, "2"), (False, "1024")):
+            group.go_last(is_last)
+            self.assertTrue(self.written("cpu", "cpu.shares").startswith(weight))
+
+    def test_size(self):
+        group = self.group()
+        with open(os.path.join(self.base("pids"), "one", "pids.current"), "w") as file:
+            file.write("33\n")
+        self.assertEqual([group.is_larger_than(count) for count in (32, 33)], [True, False])
+
     def test_some_hierarchies_only(self):
         group = self.group(self.policy("pids"))
         group.join()
+        self.assertFalse(group.is_larger_than(0))
         self.assertEqual(os.listdir(self.base("memory")), [])
         self.assertEqual((group.count("memory"), group.count("pids")), (None, 0))
 

@@ -2,11 +2,13 @@
 
 import os
 import threading
+import time
 import unittest
 from unittest import mock
 
 from children import become_nobody, in_child
 from folders import MIB, UNLINK, WAIT, Folders
+from harness import PATIENCE
 
 from cuvette_driver import disk
 from cuvette_driver.disk import Disk, count_files
@@ -224,7 +226,7 @@ class Room(Folders):
         listed = os.listdir
         # As if one had been closed just after it was listed.
         with mock.patch.object(os, "listdir", lambda path: ["99999", *listed(path)] if isinstance(path, str) else listed(path)):
-            self.assertTrue(disk.is_over(0.0))
+            self.assert_over(disk)
 
     def test_files_that_are_mapped_and_have_no_name(self):
         disk = self.disk()
@@ -233,7 +235,7 @@ class Room(Folders):
             "for start in range(0, len(held), 4096): held[start] = 1\nheld.flush()\nos.closerange(3, 100)"
         )
         self.start(code % (25 * MIB) + WAIT)
-        self.assertTrue(disk.is_over(0.0))
+        self.assert_over(disk)
 
     @unittest.skipUnless(hasattr(os, "memfd_create"), "there are no files in memory")
     def test_memory_is_not_taken_for_disk(self):
@@ -249,6 +251,22 @@ class Room(Folders):
         disk.begin()
         os.rmdir(self.path("session"))
         self.assertFalse(disk.is_over(0.0))
+
+
+class HeldUp(Folders):
+    """Code can keep others from looking at its memory; whoever watches it must not be kept from all else."""
+
+    def test_looking_at_what_is_mapped(self):
+        let_go = threading.Event()
+        self.addCleanup(let_go.set)
+        with mock.patch.object(disk, "mapped_unlinked", lambda _: let_go.wait(PATIENCE) and ()):
+            self.start("print(flush=True)" + WAIT)
+            watched = Disk([self.fd], 10 * MIB, 0)
+            began = time.monotonic()
+            watched.begin()
+            self.write("a", 12 * MIB)
+            self.assertTrue(watched.is_over(0.0))
+            self.assertLess(time.monotonic() - began, PATIENCE)
 
 
 class Shortcut(Folders):

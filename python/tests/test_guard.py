@@ -23,15 +23,26 @@ class NoGroup:
     def count(self, kind):
         return None
 
+    def is_larger_than(self, count):
+        return False
+
 
 class Counted:
     """A control group that says what it is told to."""
 
     def __init__(self, **counts):
         self.counts = counts
+        self.size = 0
+        self.ranks = []
 
     def count(self, kind):
         return self.counts.get(kind)
+
+    def is_larger_than(self, count):
+        return self.size > count
+
+    def go_last(self, is_last):
+        self.ranks.append(is_last)
 
 
 def guarded(group=None, **limits):
@@ -150,6 +161,13 @@ class WithGroups(Folders):
         self.assertEqual(watching.check(), "too-many-processes")
         watching.begin()
         self.assertEqual((watching.check(), watching.hits(went_well=False)), (None, []))
+
+    def test_crowd_goes_last_as_long_as_it_is_one(self):
+        group = Counted(memory=0, pids=0)
+        watching = guarded(group, processes=256)
+        for group.size in (1, guard.CROWD, guard.CROWD + 1, 256, 256, guard.CROWD, 1):
+            self.assertIsNone(watching.check())
+        self.assertEqual(group.ranks, [True, False])
 
     def test_disk_is_watched_all_the_same(self):
         watching = Guard(Counted(memory=0, pids=0), {**NO_LIMITS, "disk": 10 * MIB})

@@ -1,9 +1,17 @@
 """Processes that code starts: what was left running ends with the call and is told; Python's own pools stay."""
 
+import os
 import random
+import re
+import subprocess
+import sys
 import unittest
+from unittest import mock
 
-from harness import SessionTest, commands, is_running
+from harness import DRIVER, SessionTest, commands, is_running
+
+sys.path.insert(0, os.path.dirname(DRIVER))
+from cuvette_driver import processes  # noqa: E402
 
 
 class LeftRunning(SessionTest):
@@ -47,6 +55,40 @@ time.sleep(0.3)
 
     def test_a_process_that_keeps_forking(self):
         self.assert_ended("import subprocess, time\np = subprocess.Popen(['sh', '-c', 'while :; do (sleep NAP &) ; done'])\ntime.sleep(0.2)")
+
+
+class Describing(SessionTest):
+    """Of the harness it needs the patience only."""
+
+    def setUp(self):
+        pass
+
+    def start(self, *command):
+        process = subprocess.Popen(command)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process.pid
+
+    def state(self, pid):
+        return re.search(rb"State:\s+(\S)", processes.read("/proc/%d/status" % pid))[1]
+
+    def test_a_process_is_asked_what_it_is_only_when_it_stands_still(self):
+        """One that forks without end holds its own memory, and so whoever asks."""
+        fork = "import os\nwhile True:\n    pid = os.fork()\n    if not pid: os._exit(0)\n    os.waitpid(pid, 0)"
+        loop = self.start(sys.executable, "-c", fork)
+
+        def look(pid):
+            if pid == loop:
+                self.assert_soon(lambda: self.state(pid) == b"T", "that it stands still")
+            return "seen"
+
+        with mock.patch.object(processes, "describe", look):
+            self.assertEqual(dict(processes.kill_below(os.getpid(), 0))[loop], "seen")
+
+    def test_a_crowd_is_named(self):
+        crowd = [self.start("sleep", "1000") for _ in range(processes.MOST_DESCRIBED + 2)]
+        expected = ["sleep 1000"] * processes.MOST_DESCRIBED + ["sleep"] * 2
+        self.assert_soon(lambda: list(processes.describe_all(crowd).values()) == expected, "that all are told")
 
 
 class Forks(SessionTest):

@@ -45,8 +45,8 @@ export const go: Language = {
     const env = Object.entries(await environment(cache)).map(([name, value]) => `${name}=${value}`);
     await withLock(`${ready}.lock`, signal, async () => {
       if (existsSync(ready)) return;
-      const argv = ['nice', '-n', '19', 'env', ...env, path, 'build', ...FLAGS, 'std'];
-      const { ok } = await runCommand(argv, { timeout: TIMEOUT, ...(signal && { signal }) });
+      const argv = ['env', ...env, path, 'build', ...FLAGS, 'std'];
+      const { ok } = await runCommand(argv, { timeout: TIMEOUT, isBackground: true, ...(signal && { signal }) });
       if (ok) await writeFile(ready, '');
     });
   },

@@ -62,12 +62,14 @@ async function make(folder: string, compiler: string, flags: string[], signal?: 
     await mkdir(join(fresh, 'bits'), { recursive: true, mode: 0o755 });
     const source = join(fresh, 'everything.h');
     await writeFile(source, '#include <bits/stdc++.h>\n');
-    const low = ['nice', '-n', '10', compiler, ...flags];
-    const limits = { timeout: TIMEOUT, ...(signal && { signal }) };
-    const { ok } = await runCommand([...low, '-x', 'c++-header', source, '-o', join(fresh, HEADER)], limits);
+    const options = { timeout: TIMEOUT, isBackground: true, ...(signal && { signal }) };
+    const { ok } = await runCommand(
+      [compiler, ...flags, '-x', 'c++-header', source, '-o', join(fresh, HEADER)],
+      options,
+    );
     // Used once, so that one which this machine cannot load is never offered.
     const trial = ['-Winvalid-pch', '-Werror', '-I', fresh, '-x', 'c++', '-fsyntax-only', source];
-    if (!ok || !(await runCommand([...low, ...trial], limits)).ok) {
+    if (!ok || !(await runCommand([compiler, ...flags, ...trial], options)).ok) {
       if (!signal?.aborted) failed.add(folder);
       return;
     }

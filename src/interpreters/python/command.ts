@@ -1,18 +1,26 @@
 /** Runs a command to its end and keeps the last of what it said. */
 
 import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 
 export interface CommandResult {
   ok: boolean;
   output: string;
 }
 
-const KEPT = 4000;
+export interface CommandOptions {
+  timeout: number;
+  signal?: AbortSignal;
+  /** Nobody waits for it: everything else on the machine goes first. */
+  isBackground?: boolean;
+  onLine?: (line: string) => void;
+}
 
-export function runCommand(
-  argv: string[],
-  options: { signal?: AbortSignal; timeout: number; onLine?: (line: string) => void },
-): Promise<CommandResult> {
+const KEPT = 4000;
+const LOWEST = 19;
+
+export function runCommand(argv: string[], options: CommandOptions): Promise<CommandResult> {
   const [command = '', ...args] = argv;
   return new Promise((resolve) => {
     let output = '';
@@ -22,6 +30,7 @@ export function runCommand(
       detached: true,
       env: { ...process.env, PYTHONHOME: undefined, PYTHONPATH: undefined, VIRTUAL_ENV: undefined },
     });
+    if (options.isBackground && child.pid) stepBack(child.pid);
     // The whole group goes: an installer that is stopped leaves no compiler behind.
     const stop = () => {
       try {
@@ -50,4 +59,12 @@ export function runCommand(
       resolve({ ok: code === 0, output: output.trim() });
     });
   });
+}
+
+/** Linux shares the processor out among terminal sessions before it looks at priorities, and a detached command is one of its own. */
+function stepBack(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW);
+    writeFileSync(`/proc/${pid}/autogroup`, String(LOWEST));
+  } catch {} // It has ended, or this machine has no such thing.
 }

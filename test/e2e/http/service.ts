@@ -9,7 +9,7 @@ import { afterAll, onTestFinished } from 'vitest';
 import { createHome, type Home, kill, MAIN, processesOf, waitFor } from '../harness.ts';
 
 export const ID = /^[A-Za-z0-9_-]{21}$/;
-const PATIENCE = 120_000;
+const PATIENCE = 45_000;
 
 // -- what is answered -------------------------------------------------------------------------------
 

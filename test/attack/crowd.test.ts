@@ -1,0 +1,25 @@
+/** Fork bombs of processes that are large, at the limits that a service has by default: others go on, and each bomb ends for what it is. */
+
+import { expect, test } from 'vitest';
+import { expectLimit, freshName, useConfined } from './attack.ts';
+
+const { attack, expectNextCallWorks } = await useConfined({
+  env: { CUVETTE_SESSION_PROCESSES: undefined, CUVETTE_SESSION_MEMORY: undefined },
+});
+
+const BOMB = 'import os\nwhile True:\n    try: os.fork()\n    except BaseException: pass';
+const expected = { reason: 'too-many-processes', limit: /processes and threads, 256/ };
+
+test.each([1, 2, 3])('one that swallows its errors, time %d', async () => {
+  const entity_id = freshName();
+  expectLimit(await attack('py', `import numpy, pandas\n${BOMB}`, { entity_id, timeout: 20_000 }), expected);
+  await expectNextCallWorks(entity_id);
+});
+
+test('one that is left behind, in a session that goes on', async () => {
+  const entity_id = freshName();
+  const left = `import os, time\nif os.fork() == 0:\n    while True:\n        try: os.fork()\n        except BaseException: pass\ntime.sleep(0.2)`;
+  const { run } = await attack('py', left, { entity_id });
+  expect([null, 'too-many-processes']).toContain(run.reason);
+  await expectNextCallWorks(entity_id);
+});
