@@ -32,6 +32,7 @@ run('sessions', 'npx', [
 const cannotConfine = whyNotConfined();
 if (cannotConfine) skip('attacks', cannotConfine);
 else run('attacks', 'npm', ['run', '--silent', 'test:attack']);
+run('torch engine', 'npm', ['run', '--silent', 'test:torch'], 'torch could not be installed');
 run('MCP conformance', 'node', ['scripts/conformance.mjs'], 'the suite could not be installed');
 await atOnce(2, pythons().flatMap(driverTests));
 report();

@@ -5,13 +5,15 @@ import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import * as z from 'zod';
 import { CuvetteError, messageOf } from '../errors.ts';
+import type { Output } from '../interpreters/interpreter.ts';
 import { isLoopback } from '../loopback.ts';
 import type { Lab } from './lab.ts';
-import { PRIMITIVES } from './primitives/table.ts';
+import { ROUTED } from './primitives/table.ts';
 
 /** What the server of a lab tells while a call is answered: at last, the answer or an error. */
 const eventSchema = z.object({
   progress: z.string().optional(),
+  output: z.record(z.string(), z.unknown()).optional(),
   answer: z.record(z.string(), z.unknown()).optional(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
@@ -41,7 +43,7 @@ export function createRemoteLab({ endpoint, token }: { endpoint: string; token: 
   const base = parseEndpoint(endpoint);
 
   async function send(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
-    const primitive = PRIMITIVES.find((one) => one.name === name);
+    const primitive = ROUTED.find((one) => one.name === name);
     if (!primitive) throw new Error(`There is no primitive ${name}.`);
     const { method, path } = primitive.route;
     const url = new URL(`${base}${path}`);
@@ -61,12 +63,13 @@ export function createRemoteLab({ endpoint, token }: { endpoint: string; token: 
   }
 
   return {
-    async call(name, args, { signal, progress }) {
+    async call(name, args, { signal, progress, output }) {
       try {
         const response = await send(name, args, signal);
         if (!response.ok || !response.body) throw await refusal(response, endpoint);
         for await (const event of eventsOf(response.body)) {
           if (event.progress !== undefined) progress(event.progress);
+          if (event.output) output?.(event.output as unknown as Output);
           if (event.error) throw asError(event.error.code, event.error.message, endpoint);
           if (event.answer) return event.answer;
         }

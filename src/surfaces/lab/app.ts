@@ -5,8 +5,9 @@ import { readConfig } from '../../config.ts';
 import { CuvetteError, toCuvetteError } from '../../errors.ts';
 import type { Lab } from '../../lab/lab.ts';
 import type { Primitive } from '../../lab/primitives/primitive.ts';
-import { PRIMITIVES } from '../../lab/primitives/table.ts';
+import { ROUTED } from '../../lab/primitives/table.ts';
 import { EVENTS } from '../../lab/remote-lab.ts';
+import type { LabContext } from '../../lab/workbench.ts';
 import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
 import { goneSignal } from '../rest/caller.ts';
@@ -42,14 +43,14 @@ export function createLabApp({ lab, token, host, log }: LabAppOptions): Hono<Res
     await next();
   });
   app.use(limitBody(MOST_BODY));
-  app.get('/', (c) => c.json({ service: 'cuvette lab', version: VERSION, routes: PRIMITIVES.map(routeOf) }));
-  for (const primitive of PRIMITIVES) {
+  app.get('/', (c) => c.json({ service: 'cuvette lab', version: VERSION, routes: ROUTED.map(routeOf) }));
+  for (const primitive of ROUTED) {
     const { method, path } = primitive.route;
     app.on(method, path, async (c) => {
       const args = method === 'GET' ? c.req.query() : await bodyOf(c.req.raw);
-      const call = (progress: (message: string) => void, signal: AbortSignal) =>
-        lab.call(primitive.name, args, { progress, signal });
-      if (!c.req.header('accept')?.includes(EVENTS)) return c.json(await call(() => {}, goneSignal(c)));
+      const call: Call = (context) => lab.call(primitive.name, args, context);
+      if (!c.req.header('accept')?.includes(EVENTS))
+        return c.json(await call({ progress: () => {}, signal: goneSignal(c) }));
       return stream(call, goneSignal(c), log);
     });
   }
@@ -71,7 +72,7 @@ async function bodyOf(request: Request): Promise<Record<string, unknown>> {
   throw new CuvetteError('invalid_input', 'The body of the request must be a JSON object.');
 }
 
-type Call = (progress: (message: string) => void, signal: AbortSignal) => Promise<Record<string, unknown>>;
+type Call = (context: LabContext) => Promise<Record<string, unknown>>;
 
 /** Progress as it comes, a sign of life now and then, and at last the answer or the error, each a line. */
 function stream(call: Call, gone: AbortSignal, log: Logger): Response {
@@ -84,7 +85,13 @@ function stream(call: Call, gone: AbortSignal, log: Logger): Response {
       };
       const timer = setInterval(() => write({}), STILL_HERE);
       try {
-        write({ answer: await call((progress) => write({ progress }), AbortSignal.any([gone, stop.signal])) });
+        const signal = AbortSignal.any([gone, stop.signal]);
+        const answer = await call({
+          signal,
+          progress: (progress) => write({ progress }),
+          output: (output) => write({ output }),
+        });
+        write({ answer });
       } catch (error) {
         const { code, message } = toCuvetteError(error);
         const isFault = code === 'internal' && !gone.aborted && !stop.signal.aborted;
