@@ -43,7 +43,9 @@ export async function openLocalLab(options: LocalLabOptions, context: LabContext
   const neutral = model === DEMO ? neutralPrompts(NEUTRAL.seed, NEUTRAL.count) : undefined;
   if (options.torch) return openTorchLab(options.torch, folder, options, neutral, context);
   const files = await openModelFolder(folder, context.signal);
-  const engine = await createEmbeddedEngine({ model: files, id: model }).finally(() => files.close());
+  const engine = await createEmbeddedEngine({ model: files, id: model, signal: context.signal }).finally(() =>
+    files.close(),
+  );
   return createLab(engine, options, neutral);
 }
 
