@@ -4,7 +4,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
 
-export const TUNNELS = ['cloudflared', 'ngrok'] as const;
+const TUNNELS = ['cloudflared', 'ngrok'] as const;
 export type TunnelName = (typeof TUNNELS)[number];
 
 export interface TunnelClient {
