@@ -39,8 +39,14 @@ For serve (all of them: docs/settings.md, or cuvette serve --print-config):
 
 For lab serve:
   --model MODEL            demo (default), a folder, or a Hugging Face id
-  --host ADDRESS  --port N this machine's; default 127.0.0.1 and 8787
+  --engine NAME            embedded (default), or torch: any model of transformers, on a GPU where there is one
+  --dtype TYPE  --device NAME  --quantization 8bit|4bit   for torch; default: bfloat16 on all GPUs, else float32
+  --torch-python PATH      CUVETTE_TORCH_PYTHON   a Python that has torch and transformers; default: found, or made once
+  --host ADDRESS  --port N default 127.0.0.1 and 8787; another than this machine's needs TLS
+  --tunnel NAME            cloudflared or ngrok, as installed here, makes an https address for it; default none
+  --tls-cert FILE  --tls-key FILE  serve https by this certificate and key
   --token-file FILE        where the token is, or is to be written; default: a new one, printed once
+                           CUVETTE_LAB_TOKEN      the token, in place of a file
 For lab demo:
   --out FILE               the report; default ./cuvette-lab-report.html
   --seed N                 of everything random; default 0

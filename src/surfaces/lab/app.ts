@@ -21,6 +21,8 @@ export interface LabAppOptions {
   token: string;
   /** That it listens on: names that are not of this machine are refused. */
   host: string;
+  /** Of the tunnel that leads here, at this moment. */
+  names?: () => string[];
   log: Logger;
 }
 
@@ -28,11 +30,11 @@ const MOST_BODY = 64 * 1024 * 1024;
 /** Milliseconds; clients take a connection for dead that says nothing for minutes. */
 const STILL_HERE = 15_000;
 
-export function createLabApp({ lab, token, host, log }: LabAppOptions): Hono<RestEnv> {
+export function createLabApp({ lab, token, host, names, log }: LabAppOptions): Hono<RestEnv> {
   const app = new Hono<RestEnv>();
   app.onError(onError(log));
   app.notFound(notFound);
-  app.use(createGuards(readConfig({ host }, {})));
+  app.use(createGuards(readConfig({ host }, {}), names));
   app.use(async (c, next) => {
     const [, given = ''] = /^Bearer +(.+)$/i.exec(c.req.header('authorization') ?? '') ?? [];
     if (!isSame(given, token))

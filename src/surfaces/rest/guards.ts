@@ -14,8 +14,8 @@ const READING = ['GET', 'HEAD', 'OPTIONS'];
 const EXPOSED = ['Content-Disposition', 'Content-Length', 'ETag', 'Mcp-Session-Id', 'Retry-After', 'WWW-Authenticate'];
 const PREFLIGHT_AGE = 600;
 
-/** Stands before access: a browser asks for leave without a credential. */
-export function createGuards(config: Config): MiddlewareHandler<RestEnv> {
+/** Stands before access: a browser asks for leave without a credential. Beside this machine's names, `others` are answered to. */
+export function createGuards(config: Config, others: () => string[] = () => []): MiddlewareHandler<RestEnv> {
   const { corsOrigins } = config;
   const isForAll = corsOrigins.includes('*');
   if (isForAll && !isProtected(config)) {
@@ -39,7 +39,7 @@ export function createGuards(config: Config): MiddlewareHandler<RestEnv> {
 
   return async (c, next) => {
     const host = c.req.header('host') ?? new URL(c.req.url).host;
-    if (hosts && !hosts.includes(nameOf(host))) {
+    if (hosts && ![...hosts, ...others()].includes(nameOf(host))) {
       throw new CuvetteError(
         'forbidden',
         `This service does not answer to the name ${JSON.stringify(host)}, which a web page could have pointed here. ` +

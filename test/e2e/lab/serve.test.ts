@@ -4,31 +4,16 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { demoQuestions } from '../../../src/lab/demo/questions.ts';
-import { kill, type RunningCli, runCli, startAgent, startCli, useHome, waitFor } from '../harness.ts';
+import { runCli, startAgent, useHome } from '../harness.ts';
 import { PATIENCE } from './patience.ts';
+import { startLab, stopLab } from './start-lab.ts';
 
 const home = useHome();
-
-async function startLab(args: string[] = []): Promise<{ cli: RunningCli; url: string; token: string }> {
-  const cli = startCli(['lab', 'serve', '--model', 'demo', '--port', '0', ...args], {
-    home,
-    cwd: home.project(),
-    timeout: PATIENCE,
-  });
-  await waitFor('the lab listens', () => /Ctrl-C stops it/.test(cli.stdout()) || cli.child.exitCode !== null);
-  const find = (pattern: RegExp) => pattern.exec(cli.stdout())?.[1] ?? '';
-  return { cli, url: find(/Endpoint: (\S+)/), token: find(/Token: +(\S+)/) };
-}
-
-async function stop({ cli }: { cli: RunningCli }): Promise<number | null> {
-  kill(cli.child.pid ?? 0, 'SIGTERM');
-  return (await cli.done).code;
-}
 
 test(
   'an agent captures, trains, steers and gets a verdict there as it would here',
   async () => {
-    const lab = await startLab();
+    const lab = await startLab(home);
     const cwd = home.project();
     const agent = await startAgent({ home, cwd });
     const { url, token } = lab;
@@ -70,7 +55,7 @@ test(
     expect((await next.call('colab_status', { session_name: 'remote' })).structured).toMatchObject({
       model_id: 'demo',
     });
-    expect(await stop(lab)).toBe(0);
+    expect(await stopLab(lab)).toBe(0);
     expect((await next.call('colab_status', { session_name: 'remote' })).text).toContain('does not answer');
     await next.close();
     expect(readFileSync(join(home.data, 'lab', 'sessions.json'), 'utf8')).not.toContain(token);
@@ -80,28 +65,44 @@ test(
 
 describe('the token', () => {
   test('is asked of everybody', async () => {
-    const lab = await startLab();
+    const lab = await startLab(home);
     expect((await fetch(`${lab.url}/health`)).status).toBe(401);
     expect((await fetch(`${lab.url}/health`, { headers: { authorization: 'Bearer wrong' } })).status).toBe(401);
     const right = await fetch(`${lab.url}/health`, { headers: { authorization: `Bearer ${lab.token}` } });
     expect(await right.json()).toMatchObject({ ok: true, model_id: 'demo' });
-    await stop(lab);
+    await stopLab(lab);
   });
 
   test('can be in a file, and is then not printed', async () => {
     const file = join(home.project(), 'token');
-    const lab = await startLab(['--token-file', file]);
+    const lab = await startLab(home, ['--token-file', file]);
     const token = readFileSync(file, 'utf8').trim();
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(lab.cli.stdout()).not.toContain(token);
     expect((await fetch(`${lab.url}/health`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
-    await stop(lab);
+    await stopLab(lab);
+  });
+
+  test('can be in the environment, and is then not printed', async () => {
+    const token = 'a-token-of-my-own';
+    const lab = await startLab(home, [], { CUVETTE_LAB_TOKEN: token });
+    expect(lab.cli.stdout()).toContain('token="the value of CUVETTE_LAB_TOKEN"');
+    expect(lab.cli.stdout()).not.toContain(token);
+    expect((await fetch(`${lab.url}/health`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+    await stopLab(lab);
+  });
+
+  test('from the environment has a length, and is not told if it is wrong', async () => {
+    const env = { CUVETTE_LAB_TOKEN: 'too-short' };
+    const { code, stderr } = await runCli(['lab', 'serve'], { home, cwd: home.project(), env });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/CUVETTE_LAB_TOKEN is no token: 16 characters/);
+    expect(stderr).not.toContain('too-short');
   });
 });
 
 describe('a lab does not start', () => {
   test.each([
-    [['--host', '0.0.0.0'], 2, /on this machine alone/],
     [['--model', './none'], 2, /no folder/],
     [['--modle', 'demo'], 2, /Run: cuvette help/],
     [['--port', '99999'], 2, /port/],

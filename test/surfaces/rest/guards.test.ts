@@ -53,6 +53,19 @@ describe('on this machine', () => {
     expect(await status(app, 'GET', { host }, '/health')).toBe(403);
   });
 
+  it('a service answers to the names of its tunnel, as they are at that moment', async () => {
+    const names = ['one.example'];
+    const tunnelled = new Hono<RestEnv>();
+    tunnelled.onError(onError(pino({ level: 'silent' })));
+    tunnelled.use(createGuards(readConfig({}, {}), () => names));
+    tunnelled.all('*', (c) => c.text('done'));
+    expect(await status(tunnelled, 'POST', { host: 'one.example' })).toBe(200);
+    names.splice(0, 1, 'two.example');
+    expect(await status(tunnelled, 'POST', { host: 'two.example:443' })).toBe(200);
+    expect(await status(tunnelled, 'POST', { host: 'one.example' })).toBe(403);
+    expect(await status(tunnelled, 'POST', { host: 'localhost' })).toBe(200);
+  });
+
   it('a service answers to the address that it was given', async () => {
     expect(await status(service({ host: '127.0.0.2' }), 'POST', { host: '127.0.0.2:8000' })).toBe(200);
     expect(await status(service({ host: '::1' }), 'POST', { host: '[::1]:8000' })).toBe(200);
