@@ -45,7 +45,7 @@ export async function main(args: string[]): Promise<number | undefined> {
     opened ??= openSessions().then((held) => Object.assign(held, { socketPath }));
     return opened;
   };
-  const labs = createLabs({ ...paths, project });
+  const labs = createLabs({ ...paths, project, store: config.store });
   const labTools = createLabTools({ labs, project });
   const options = { sessions, log, labTools, shellCommand: shellCommand() };
   const stdio = serveStdio(() => createMcpServer(options), { onerror: (error) => log.warn({ err: error }, 'mcp') });

@@ -40,7 +40,7 @@ export async function main(args: string[]): Promise<number | undefined> {
         foundation.close(); // What it was making in the background would keep it from ending.
         throw error;
       });
-  const labs = createLabs({ ...paths, project });
+  const labs = createLabs({ ...paths, project, store: config.store });
   const labTools = createLabTools({ labs, project });
   const bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'service', log, labTools });
   if (http) await welcome(sessions, http);

@@ -12,6 +12,10 @@ export interface LabContext {
   signal: AbortSignal;
   /** Tells the caller what goes on. */
   progress(message: string): void;
+  /** Tells the caller what code has printed. */
+  output?(output: Record<string, unknown>): void;
+  /** SHA-256 of the model that the caller means: a lab elsewhere that has another refuses the call. */
+  weights?: string;
 }
 
 export interface Workbench {

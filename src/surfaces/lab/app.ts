@@ -1,12 +1,12 @@
-/** A lab over HTTP: a route for each primitive, behind a token. Who asks for lines of JSON is told of progress on the way. */
+/** A lab over HTTP: a route for each primitive, behind a token. Who asks for lines of JSON is told of progress on the way, and may come back for the rest. */
 
-import { Hono } from 'hono';
+import { Hono, type HonoRequest } from 'hono';
 import { readConfig } from '../../config.ts';
-import { CuvetteError, toCuvetteError } from '../../errors.ts';
+import { CuvetteError } from '../../errors.ts';
 import type { Lab } from '../../lab/lab.ts';
 import type { Primitive } from '../../lab/primitives/primitive.ts';
 import { PRIMITIVES } from '../../lab/primitives/table.ts';
-import { EVENTS } from '../../lab/remote-lab.ts';
+import { EVENTS, HEADERS } from '../../lab/wire.ts';
 import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
 import { goneSignal } from '../rest/caller.ts';
@@ -14,6 +14,9 @@ import { createGuards, limitBody } from '../rest/guards.ts';
 import type { RestEnv } from '../rest/principal.ts';
 import { notFound, onError } from '../rest/problem.ts';
 import { isSame } from '../rest/secrets.ts';
+import { lastOf, streamed } from './answers.ts';
+import { type CallLimits, createCalls } from './calls.ts';
+import { createModelCheck } from './model-check.ts';
 
 export interface LabAppOptions {
   lab: Lab;
@@ -21,13 +24,14 @@ export interface LabAppOptions {
   /** That it listens on: names that are not of this machine are refused. */
   host: string;
   log: Logger;
+  limits?: Partial<CallLimits>;
 }
 
 const MOST_BODY = 64 * 1024 * 1024;
-/** Milliseconds; clients take a connection for dead that says nothing for minutes. */
-const STILL_HERE = 15_000;
 
-export function createLabApp({ lab, token, host, log }: LabAppOptions): Hono<RestEnv> {
+export function createLabApp({ lab, token, host, log, limits }: LabAppOptions): Hono<RestEnv> {
+  const calls = createCalls(lab, log, limits);
+  const checkModel = createModelCheck(lab);
   const app = new Hono<RestEnv>();
   app.onError(onError(log));
   app.notFound(notFound);
@@ -43,14 +47,18 @@ export function createLabApp({ lab, token, host, log }: LabAppOptions): Hono<Res
   });
   app.use(limitBody(MOST_BODY));
   app.get('/', (c) => c.json({ service: 'cuvette lab', version: VERSION, routes: PRIMITIVES.map(routeOf) }));
-  for (const primitive of PRIMITIVES) {
-    const { method, path } = primitive.route;
-    app.on(method, path, async (c) => {
-      const args = method === 'GET' ? c.req.query() : await bodyOf(c.req.raw);
-      const call = (progress: (message: string) => void, signal: AbortSignal) =>
-        lab.call(primitive.name, args, { progress, signal });
-      if (!c.req.header('accept')?.includes(EVENTS)) return c.json(await call(() => {}, goneSignal(c)));
-      return stream(call, goneSignal(c), log);
+  app.delete('/calls/:id', (c) => {
+    calls.stop(c.req.param('id'));
+    return c.body(null, 204);
+  });
+  for (const { name, route } of PRIMITIVES) {
+    app.on(route.method, route.path, async (c) => {
+      const gone = goneSignal(c);
+      await checkModel(c.req.header(HEADERS.model));
+      const args = route.method === 'GET' ? c.req.query() : await bodyOf(c.req.raw);
+      const listener = calls.find({ ...identityOf(c.req), name, args }).listen(afterOf(c.req));
+      if (c.req.header('accept')?.includes(EVENTS)) return streamed(listener, gone);
+      return c.json(await lastOf(listener, gone));
     });
   }
   return app;
@@ -71,31 +79,20 @@ async function bodyOf(request: Request): Promise<Record<string, unknown>> {
   throw new CuvetteError('invalid_input', 'The body of the request must be a JSON object.');
 }
 
-type Call = (progress: (message: string) => void, signal: AbortSignal) => Promise<Record<string, unknown>>;
+/** What only reads, by GET, can be asked again without a name. */
+function identityOf(request: HonoRequest): { id: string | undefined; isJoin: boolean } {
+  const id = request.method === 'GET' ? undefined : request.header(HEADERS.id);
+  const isJoin = request.header(HEADERS.join) === '1';
+  if (id === undefined ? isJoin : !/^[\x21-\x7e]{1,200}$/.test(id))
+    throw new CuvetteError(
+      'invalid_input',
+      `To join a call, give its id in the header ${HEADERS.id}: 1 to 200 characters, without spaces.`,
+    );
+  return { id, isJoin };
+}
 
-/** Progress as it comes, a sign of life now and then, and at last the answer or the error, each a line. */
-function stream(call: Call, gone: AbortSignal, log: Logger): Response {
-  const encoder = new TextEncoder();
-  const stop = new AbortController();
-  const body = new ReadableStream<Uint8Array>({
-    async start(controller) {
-      const write = (event: Record<string, unknown>) => {
-        if (!stop.signal.aborted) controller.enqueue(encoder.encode(`${JSON.stringify(event)}\n`));
-      };
-      const timer = setInterval(() => write({}), STILL_HERE);
-      try {
-        write({ answer: await call((progress) => write({ progress }), AbortSignal.any([gone, stop.signal])) });
-      } catch (error) {
-        const { code, message } = toCuvetteError(error);
-        const isFault = code === 'internal' && !gone.aborted && !stop.signal.aborted;
-        log[isFault ? 'error' : 'debug']({ err: error }, 'lab');
-        write({ error: { code, message } });
-      } finally {
-        clearInterval(timer);
-        if (!stop.signal.aborted) controller.close();
-      }
-    },
-    cancel: () => stop.abort(),
-  });
-  return new Response(body, { headers: { 'content-type': EVENTS, 'cache-control': 'no-cache' } });
+function afterOf(request: HonoRequest): number {
+  const after = request.header(HEADERS.after) ?? '0';
+  if (/^\d{1,9}$/.test(after)) return Number(after);
+  throw new CuvetteError('invalid_input', `The header ${HEADERS.after} must be the number of an event.`);
 }
