@@ -49,7 +49,7 @@ export async function refusal(response: Response, endpoint: string): Promise<Cuv
   const problem = problemSchema.safeParse(parsed(text));
   if (problem.success) return errorFrom(problem.data.code, problem.data.detail, endpoint);
   if (status >= 500) return new LostConnection(`it answered with status ${status}`, true);
-  return notALab(endpoint, `it answered with status ${status} and ${headers.get('content-type') ?? 'nothing'}`);
+  return notALab(endpoint, `it answered with status ${status} and ${headers.get('content-type') ?? 'no content type'}`);
 }
 
 export function errorFrom(code: string, message: string, endpoint: string): CuvetteError {
@@ -78,7 +78,7 @@ export function unreachable(endpoint: string, lost: LostConnection, mayRun: bool
 export function restarted(endpoint: string): CuvetteError {
   return new CuvetteError(
     'lab_unreachable',
-    `The lab at ${endpoint} does not know this call any more: it was restarted, and the call was lost with it. What it has on disk is still there. Call again to run it anew.`,
+    `The lab at ${endpoint} does not know this call: it was restarted since, or the call never came there. What it has on disk is still there. Call again to run it anew.`,
   );
 }
 
