@@ -27,8 +27,8 @@ export interface RemoteLabOptions {
 }
 
 const WAITS = [0, 1000, 2000, 4000];
-/** Milliseconds without even a sign of life, after which a connection is dead. */
-const SILENCE = 4 * STILL_HERE;
+/** Milliseconds without even a sign of life, after which a connection is dead; a lab must still be waiting for its client then. */
+const SILENCE = 2.5 * STILL_HERE;
 /** Milliseconds that telling a lab to stop may take. */
 const FAREWELL = 2000;
 

@@ -56,7 +56,8 @@ export function createLabApp({ lab, token, host, log, limits }: LabAppOptions): 
       const gone = goneSignal(c);
       await checkModel(c.req.header(HEADERS.model));
       const args = route.method === 'GET' ? c.req.query() : await bodyOf(c.req.raw);
-      const listener = calls.find({ ...identityOf(c.req), name, args }).listen(afterOf(c.req));
+      const { id, isJoin, after } = joiningOf(c.req);
+      const listener = calls.find({ id, isJoin, name, args }).listen(after);
       if (c.req.header('accept')?.includes(EVENTS)) return streamed(listener, gone);
       return c.json(await lastOf(listener, gone));
     });
@@ -79,8 +80,8 @@ async function bodyOf(request: Request): Promise<Record<string, unknown>> {
   throw new CuvetteError('invalid_input', 'The body of the request must be a JSON object.');
 }
 
-/** What only reads, by GET, can be asked again without a name. */
-function identityOf(request: HonoRequest): { id: string | undefined; isJoin: boolean } {
+/** What only reads, by GET, can be asked again without an id. */
+function joiningOf(request: HonoRequest): { id: string | undefined; isJoin: boolean; after: number } {
   const id = request.method === 'GET' ? undefined : request.header(HEADERS.id);
   const isJoin = request.header(HEADERS.join) === '1';
   if (id === undefined ? isJoin : !/^[\x21-\x7e]{1,200}$/.test(id))
@@ -88,11 +89,8 @@ function identityOf(request: HonoRequest): { id: string | undefined; isJoin: boo
       'invalid_input',
       `To join a call, give its id in the header ${HEADERS.id}: 1 to 200 characters, without spaces.`,
     );
-  return { id, isJoin };
-}
-
-function afterOf(request: HonoRequest): number {
   const after = request.header(HEADERS.after) ?? '0';
-  if (/^\d{1,9}$/.test(after)) return Number(after);
-  throw new CuvetteError('invalid_input', `The header ${HEADERS.after} must be the number of an event.`);
+  if (!/^\d{1,9}$/.test(after))
+    throw new CuvetteError('invalid_input', `The header ${HEADERS.after} must be the number of an event.`);
+  return { id, isJoin, after: Number(after) };
 }
