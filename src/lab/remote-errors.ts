@@ -70,7 +70,7 @@ export function unreachable(endpoint: string, lost: LostConnection, mayRun: bool
   const again = mayRun ? ' Asking the same again continues the call, and does not run it twice.' : '';
   return new CuvetteError(
     'lab_unreachable',
-    `The lab at ${endpoint} cannot be reached: ${lost.message}. See that it runs there (cuvette lab serve --model MODEL), and the tunnel to it; if its address has changed, call colab_attach again.${again}`,
+    `The lab at ${endpoint} does not answer: ${lost.message}. See that it runs there (cuvette lab serve --model MODEL), and the tunnel to it; if its address has changed, call colab_attach again.${again}`,
     { cause: lost },
   );
 }

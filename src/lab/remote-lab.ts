@@ -24,10 +24,12 @@ export interface RemoteLabOptions {
   lost?: LostCalls;
   /** Milliseconds before each time that a lost connection is tried again. */
   waits?: readonly number[];
+  /** Milliseconds without even a sign of life, after which a connection is dead. */
+  silence?: number;
 }
 
 const WAITS = [0, 1000, 2000, 4000];
-/** Milliseconds without even a sign of life, after which a connection is dead; a lab must still be waiting for its client then. */
+/** A lab must still be waiting for its client by then. */
 const SILENCE = 2.5 * STILL_HERE;
 /** Milliseconds that telling a lab to stop may take. */
 const FAREWELL = 2000;
@@ -48,7 +50,7 @@ interface Sent {
 }
 
 export function createRemoteLab(options: RemoteLabOptions): Lab {
-  const { endpoint, token, lost = createLostCalls(), waits = WAITS } = options;
+  const { endpoint, token, lost = createLostCalls(), waits = WAITS, silence = SILENCE } = options;
   const base = parseEndpoint(endpoint);
   const access = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const farewells = new Set<Promise<unknown>>();
@@ -74,7 +76,7 @@ export function createRemoteLab(options: RemoteLabOptions): Lab {
   }
 
   async function attempt(sent: Sent, context: LabContext): Promise<Record<string, unknown>> {
-    const connection = openConnection(context.signal);
+    const connection = openConnection(context.signal, silence);
     try {
       const body = await send(sent, context.weights, connection.signal);
       if (!body) return await sendAnew(sent, context);
@@ -179,14 +181,14 @@ interface Connection {
 }
 
 /** Ends with the caller's patience, or when it has been silent for too long: a cable that was pulled says nothing. */
-function openConnection(signal: AbortSignal): Connection {
+function openConnection(signal: AbortSignal, silence: number): Connection {
   const silent = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   return {
     signal: AbortSignal.any([signal, silent.signal]),
     isAlive() {
       clearTimeout(timer);
-      timer = setTimeout(() => silent.abort(new Error('nothing came from it any more')), SILENCE);
+      timer = setTimeout(() => silent.abort(new Error('nothing came from it any more')), silence);
     },
     close: () => clearTimeout(timer),
   };

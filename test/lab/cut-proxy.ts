@@ -7,6 +7,8 @@ export interface CutProxy {
   url: string;
   /** Ends every connection, without a word. */
   cut(): void;
+  /** Lets nothing through any more on the connections that there are, and keeps them open. */
+  freeze(): void;
   /** Ends as many of the next connections as they come. */
   refuse(count: number): void;
   /** Cuts once this many bytes more have come from the server. */
@@ -61,6 +63,9 @@ export async function openCutProxy(url: string): Promise<CutProxy> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     cut,
+    freeze() {
+      for (const socket of sockets) socket.pause();
+    },
     refuse: (number) => {
       refused = number;
     },

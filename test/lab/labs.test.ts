@@ -236,7 +236,7 @@ describe('attaching a lab by its URL', () => {
     });
     await expect(attached).rejects.toMatchObject({
       code: 'lab_unreachable',
-      message: expect.stringMatching(/cannot be reached: .*(SSL|TLS|wrong version).*cuvette lab serve/is),
+      message: expect.stringMatching(/does not answer: .*(SSL|TLS|wrong version).*cuvette lab serve/is),
     });
     expect(told).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createLostCalls, type LostCalls } from '../../src/lab/lost-calls.ts';
-import { createRemoteLab } from '../../src/lab/remote-lab.ts';
+import { createLostCalls } from '../../src/lab/lost-calls.ts';
+import { createRemoteLab, type RemoteLabOptions } from '../../src/lab/remote-lab.ts';
 import type { LabContext } from '../../src/lab/workbench.ts';
 import { type CutProxy, openCutProxy } from './cut-proxy.ts';
 import { createFakeLab } from './fake-lab.ts';
@@ -17,8 +17,8 @@ async function open() {
   return { ...fake, url, proxy, ...client(proxy.url) };
 }
 
-function client(endpoint: string, lost: LostCalls = createLostCalls()) {
-  const remote = createRemoteLab({ endpoint, token: TOKEN, waits: [0, 0, 0, 0], lost });
+function client(endpoint: string, options: Partial<RemoteLabOptions> = {}) {
+  const remote = createRemoteLab({ endpoint, token: TOKEN, waits: [0, 0, 0, 0], ...options });
   onTestFinished(() => remote.close());
   const told: string[] = [];
   const printed: unknown[] = [];
@@ -94,6 +94,21 @@ describe('a call whose connection is cut', () => {
     there.answer(answer);
     expect(await call).toEqual(answer);
     await hears(LOST);
+    expect(calls).toHaveLength(1);
+  });
+
+  test('without a word is taken for cut, and goes on', async () => {
+    const { proxy, calls, started } = await open();
+    const { remote, context, hears, told } = client(proxy.url, { silence: 500 });
+    const call = remote.call(...KEEPS, context);
+    const there = await started(0);
+    there.context.progress('one');
+    await hears('one');
+    proxy.freeze();
+    await hears(LOST);
+    there.answer({ kept: 1 });
+    expect(await call).toEqual({ kept: 1 });
+    expect(told.slice(0, 2)).toEqual(['one', LOST]);
     expect(calls).toHaveLength(1);
   });
 
@@ -173,7 +188,7 @@ describe('a call that cannot be joined', () => {
     const { url } = await serveLab(lab);
     const [old, moved] = [await openCutProxy(url), await openCutProxy(url)];
     const lost = createLostCalls();
-    const [first, second] = [client(old.url, lost), client(moved.url, lost)];
+    const [first, second] = [client(old.url, { lost }), client(moved.url, { lost })];
     const weights = 'fake'.padEnd(64, '0');
     const call = first.remote.call(...KEEPS, { ...first.context, weights });
     const there = await started(0);

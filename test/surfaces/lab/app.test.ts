@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createLog } from '../../../src/log.ts';
 import { createLabApp } from '../../../src/surfaces/lab/app.ts';
 import { createFakeLab } from '../../lab/fake-lab.ts';
@@ -194,4 +194,22 @@ describe('a call by its id', () => {
     (await started(0)).answer({ kept: 1 });
     expect((await accepted).status).toBe(200);
   });
+});
+
+test('who waits for lines is shown now and then that the call is alive', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { lab, started } = createFakeLab();
+  const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', log: createLog('silent') });
+  const response = await app.request('http://127.0.0.1:8787/capture', {
+    method: 'POST',
+    body: '{}',
+    headers: { ...bearer, accept: 'application/x-ndjson' },
+  });
+  const there = await started(0);
+  const text = response.text();
+  await vi.advanceTimersByTimeAsync(40_000);
+  there.answer({ kept: 1 });
+  expect(await text).toBe('{}\n{}\n{"number":1,"answer":{"kept":1}}\n');
+  expect(vi.getTimerCount()).toBe(0);
 });
