@@ -14,7 +14,10 @@ const wanted = JSON.parse(readFileSync(0, 'utf8'));
 const before = process.memoryUsage().rss;
 const model = await openModelFolder(wanted.folder);
 const engine = await createEmbeddedEngine({ model, id: wanted.folder, threads: wanted.threads });
-const answer = { parameters: model.parameters, loaded: process.memoryUsage().rss - before };
+const { layers, width } = engine.describe();
+/** Keys and values of one token, in every block: the engine keeps them for later runs. */
+const tokenBytes = layers * 2 * width * 4;
+const answer = { parameters: model.parameters, tokenBytes, loaded: process.memoryUsage().rss - before };
 if (wanted.prefill) {
   answer.prefill = await times((round) =>
     engine.run({ prompts: varied(wanted.prefill, round), logits: { positions: [-1] } }),

@@ -38,11 +38,21 @@ const seconds = (value) => `${value.toPrecision(3)} s`;
 const perSecond = (tokens) => (value) => `${Math.round(tokens / value)} tokens/s`;
 const megabytes = (value) => `${Math.round(value / 1e6)} MB`;
 const weights = batch.ours.parameters * 4;
+/** Of every prompt and token of the batch's rounds, the one before them included. */
+const activations = (ROUNDS + 1) * (8 * 32 + common.decode.length + common.newTokens) * batch.ours.tokenBytes;
+const mostMemory = (1.3 * weights + activations) / (weights + activations);
 const report = [
   row('8 prompts of 32 tokens at once', median(batch.ours.prefill), median(batch.theirs.prefill), 4, perSecond(256)),
   row('one prompt of 256 tokens', median(long.ours.prefill), median(long.theirs.prefill), 4, perSecond(256)),
   row('one token after the other', median(batch.ours.decode), median(batch.theirs.decode), 1.5, perSecond(32)),
   row('memory of the open model, beside its weights', batch.ours.loaded, weights, 1.3, megabytes),
+  row(
+    'the same at work, at its most, beside weights and activations',
+    batch.ours.peak,
+    weights + activations,
+    mostMemory,
+    megabytes,
+  ),
   row(
     `the protocol, ${protocol.ours.variants} runs, beside the same runs with hooks`,
     protocol.ours.seconds,

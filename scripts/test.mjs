@@ -33,7 +33,7 @@ const cannotConfine = whyNotConfined();
 if (cannotConfine) skip('attacks', cannotConfine);
 else run('attacks', 'npm', ['run', '--silent', 'test:attack']);
 run('MCP conformance', 'node', ['scripts/conformance.mjs'], 'the suite could not be installed');
-await atOnce(2, pythons().flatMap(driverTests));
+await atOnce(3, [torchTests(), ...pythons().flatMap(driverTests)]);
 report();
 
 function run(name, command, args, lacking) {
@@ -96,20 +96,30 @@ async function atOnce(most, suites) {
   await Promise.all(Array.from({ length: most }, work));
 }
 
-function runQuietly({ name, command, args }) {
+function runQuietly({ name, command, args, lacking }) {
   return new Promise((done) => {
     const parts = [];
     const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], timeout: LONGEST_SUITE_MS });
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => parts.push(data));
     child.once('error', (error) => parts.push(Buffer.from(error.message)));
     child.once('close', (status, signal) => {
+      const said = Buffer.concat(parts).toString();
+      if (status === CANNOT_RUN && lacking) {
+        skip(name, `${lacking}\n${said}`);
+        return done();
+      }
       const problem = status === 0 ? undefined : (signal ?? `exit code ${status}`);
       results.push({ name, state: problem ? 'failed' : 'passed', problem });
-      const said = Buffer.concat(parts).toString();
       process.stdout.write(`\n== ${name}\n${problem ? said : said.split('\n').slice(-4).join('\n')}`);
       done();
     });
   });
+}
+
+/** It finds a Python that has torch, or makes one. */
+function torchTests() {
+  const args = ['run', '--silent', 'test:torch'];
+  return { name: 'torch engine', command: 'npm', args, lacking: 'torch could not be installed' };
 }
 
 /** The driver's own tests: on the bare Python, and with IPython, pandas and matplotlib in an environment made for it. */

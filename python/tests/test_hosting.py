@@ -11,6 +11,9 @@ import unittest
 
 from harness import DRIVER, PATIENCE, Connection, Session, SessionTest, Zygote, is_running, kill
 
+# A session that cannot be: its answer is an error.
+NOWHERE = {"socket": "/proc/no/such/place/sock", "cwd": "/", "env": {}, "linger": 1, "startup": None}
+
 
 class ZygoteTest(SessionTest):
     """With a zygote of its own, whose end is part of the test."""
@@ -37,7 +40,7 @@ class ZygoteTest(SessionTest):
     def assert_serves(self):
         """After all that was said to it before: it takes one connection after the other."""
         connection = self.connect()
-        connection.send(op="spawn", id="x", socket="/proc/no/such/place/sock", cwd="/", env={}, linger=1, startup=None)
+        connection.send(op="spawn", id="x", **NOWHERE)
         self.assertIn("error", connection.receive())
         connection.close()
 
@@ -60,7 +63,7 @@ class Dismissal(ZygoteTest):
         other = self.connect()
         self.dismiss()
         self.zygote.connection.close()
-        other.send(op="spawn", id="x", socket="/proc/no/such/place/sock", cwd="/", env={}, linger=1, startup=None)
+        other.send(op="spawn", id="x", **NOWHERE)
         self.assertIn("error", other.receive())
         self.assertFalse(self.has_ended())
         other.close()
@@ -79,6 +82,7 @@ class Dismissal(ZygoteTest):
     def test_server_that_comes_later_is_served(self):
         session = self.new_session()
         self.dismiss()
+        self.zygote.ask("spawn", **NOWHERE)  # By its answer the other has been heard, too.
         self.zygote.connection.close()
         self.assert_serves()
         session.stop()
@@ -87,7 +91,7 @@ class Dismissal(ZygoteTest):
 
     def test_is_no_request_and_has_no_answer(self):
         self.dismiss()
-        self.assertIn("error", self.zygote.ask("spawn", socket="/proc/no/such/place/sock", cwd="/", env={}, linger=1, startup=None))
+        self.assertIn("error", self.zygote.ask("spawn", **NOWHERE))
 
     def test_server_that_says_nothing_leaves_the_zygote_there(self):
         self.zygote.connection.close()

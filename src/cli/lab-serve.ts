@@ -15,6 +15,7 @@ import { isLoopback } from '../loopback.ts';
 import { findPaths } from '../paths.ts';
 import { createLabApp } from '../surfaces/lab/app.ts';
 import { VERSION } from '../version.ts';
+import { ENGINE_FLAGS, engineFrom } from './lab-engine.ts';
 import { listen } from './listen.ts';
 import { parseFlags } from './parse-flags.ts';
 import { stopSignal } from './stop-signal.ts';
@@ -26,6 +27,7 @@ export async function main(args: string[]): Promise<number | undefined> {
     args,
     options: {
       model: { type: 'string', default: 'demo' },
+      ...ENGINE_FLAGS,
       host: { type: 'string', default: '127.0.0.1' },
       port: { type: 'string' },
       'token-file': { type: 'string' },
@@ -49,7 +51,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   void stopped.then(() => stop.abort());
 
   const lab = await openLabThread(
-    { ...findPaths(), model: values.model, project: process.cwd() },
+    { ...findPaths(), model: values.model, project: process.cwd(), ...engineFrom(values, findPaths().runtime) },
     contextOf(stop.signal),
   );
   const server = createAdaptorServer({ fetch: createLabApp({ lab, token, host, log }).fetch }) as Server;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Config } from '../config.ts';
+import { createLabInterpreters } from '../lab/lab-interpreters.ts';
 import { createLabs } from '../lab/labs.ts';
 import { createLog } from '../log.ts';
 import { findPaths, type Paths, runtimeFolder } from '../paths.ts';
@@ -33,19 +34,20 @@ export async function main(args: string[]): Promise<number | undefined> {
     log.warn({ err: error }, 'start');
     return null;
   };
+  const labs = createLabs({ ...paths, project, store: config.store });
+  const elsewhere = createLabInterpreters(labs);
   let confined: Confined | undefined;
   const openSessions = async () => {
     const { createSessions } = await import('../sessions/sessions.ts');
-    if (config.sandbox !== 'on') return createSessions({ config, paths, project });
+    if (config.sandbox !== 'on') return createSessions({ config, paths, project, elsewhere });
     confined = await confine(config, paths, project);
-    return createSessions({ config, paths, project, ...confined });
+    return createSessions({ config, paths, project, elsewhere, ...confined });
   };
   let opened: Promise<Sessions> | undefined;
   const sessions = () => {
     opened ??= openSessions().then((held) => Object.assign(held, { socketPath }));
     return opened;
   };
-  const labs = createLabs({ ...paths, project, store: config.store });
   const labTools = createLabTools({ labs, project });
   const options = { sessions, log, labTools, shellCommand: shellCommand() };
   const stdio = serveStdio(() => createMcpServer(options), { onerror: (error) => log.warn({ err: error }, 'mcp') });

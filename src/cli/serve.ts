@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../errors.ts';
 import type { EnvironmentState } from '../interpreters/python/environment.ts';
+import { createLabInterpreters } from '../lab/lab-interpreters.ts';
 import { createLabs } from '../lab/labs.ts';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
@@ -29,7 +30,9 @@ export async function main(args: string[]): Promise<number | undefined> {
   const paths = findPaths();
   // Others' code may come to look at what is started for it.
   const foundation = createFoundation({ config, paths, env: withoutSecrets() });
-  const sessions = createSessions({ config, paths, project, foundation });
+  const labs = createLabs({ ...paths, project, store: config.store });
+  const elsewhere = createLabInterpreters(labs);
+  const sessions = createSessions({ config, paths, project, foundation, elsewhere });
   const stopped = stopSignal();
   // One that was started for a shell, in the background, is for that shell alone.
   const isBackground = config.idle > 0;
@@ -40,7 +43,6 @@ export async function main(args: string[]): Promise<number | undefined> {
         foundation.close(); // What it was making in the background would keep it from ending.
         throw error;
       });
-  const labs = createLabs({ ...paths, project, store: config.store });
   const labTools = createLabTools({ labs, project });
   const bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'service', log, labTools });
   if (http) await welcome(sessions, http);

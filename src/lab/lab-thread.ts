@@ -1,26 +1,33 @@
 /** The side of a lab's thread that others talk to. A thread that is lost is started again by the next call. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { CuvetteError, type ErrorCode, messageOf } from '../errors.ts';
+import type { Output } from '../interpreters/interpreter.ts';
 import { packageFile } from '../package-root.ts';
 import type { Lab } from './lab.ts';
 import type { LocalLabOptions } from './local-lab.ts';
 import type { LabContext } from './workbench.ts';
 
-export type ToLabThread = { id: number; name: string; args: Record<string, unknown> } | { abort: number };
+export type ToLabThread =
+  | { id: number; name: string; args: Record<string, unknown> }
+  | { abort: number }
+  | { close: true };
 
 export interface FromLabThread {
   id: number;
   progress?: string;
+  output?: Output;
   answer?: Record<string, unknown>;
   error?: { code: ErrorCode; message: string };
 }
 
 /** The number that opening the model goes by. */
 export const OPENING = 0;
+/** Milliseconds. */
+const CLOSING = 5000;
 
-interface Pending {
-  progress(message: string): void;
+interface Pending extends Pick<LabContext, 'progress' | 'output'> {
   resolve(answer: Record<string, unknown>): void;
   reject(error: unknown): void;
 }
@@ -83,9 +90,10 @@ function start(options: LocalLabOptions): Thread {
   };
   worker.once('error', (error) => lose(messageOf(error), error));
   worker.once('exit', (code) => lose(`it ended with code ${code}`));
-  worker.on('message', ({ id, progress, answer, error }: FromLabThread) => {
+  worker.on('message', ({ id, progress, output, answer, error }: FromLabThread) => {
     const call = pending.get(id);
     if (progress !== undefined) call?.progress(progress);
+    if (output) call?.output?.(output);
     if (answer) call?.resolve(answer);
     if (error) call?.reject(new CuvetteError(error.code, error.message));
   });
@@ -93,7 +101,7 @@ function start(options: LocalLabOptions): Thread {
   return {
     isEnded: () => isEnded,
     isIdle: () => pending.size === 0,
-    async ask(id, message, { signal, progress }) {
+    async ask(id, message, { signal, progress, output }) {
       signal.throwIfAborted();
       const abort = () => {
         worker.postMessage({ abort: id } satisfies ToLabThread);
@@ -102,7 +110,7 @@ function start(options: LocalLabOptions): Thread {
       signal.addEventListener('abort', abort, { once: true });
       try {
         return await new Promise((resolve, reject) => {
-          pending.set(id, { progress, resolve, reject });
+          pending.set(id, { progress, ...(output && { output }), resolve, reject });
           // An idle thread keeps no program from ending.
           worker.ref();
           if (message) worker.postMessage(message);
@@ -114,8 +122,19 @@ function start(options: LocalLabOptions): Thread {
       }
     },
     async end() {
+      const hadEnded = isEnded;
       isEnded = true;
+      // An engine may have processes of its own to end.
+      if (!hadEnded) await closed(worker);
       await worker.terminate();
     },
   };
+}
+
+/** Until the thread has ended by itself, or takes too long for that. */
+async function closed(worker: Worker): Promise<void> {
+  const ended = new Promise((resolve) => worker.once('exit', resolve));
+  worker.ref();
+  worker.postMessage({ close: true } satisfies ToLabThread);
+  await Promise.race([ended, sleep(CLOSING, undefined, { ref: false })]);
 }

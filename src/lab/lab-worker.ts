@@ -2,30 +2,46 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { toCuvetteError } from '../errors.ts';
+import type { Output } from '../interpreters/interpreter.ts';
 import type { Lab } from './lab.ts';
 import { type FromLabThread, OPENING, type ToLabThread } from './lab-thread.ts';
 import { type LocalLabOptions, openLocalLab } from './local-lab.ts';
 import type { LabContext } from './workbench.ts';
 
 const stops = new Map<number, AbortController>();
+let opening: Promise<Lab> | undefined;
 
-// Whoever gives up while it opens ends the thread.
+parentPort?.on('message', (message: ToLabThread) => void take(message));
+
 await answer(OPENING, async (context) => {
-  const lab = await openLocalLab(workerData as LocalLabOptions, context);
-  parentPort?.on('message', (message: ToLabThread) => take(lab, message));
+  opening = openLocalLab(workerData as LocalLabOptions, context);
+  await opening;
   return {};
 });
 
-function take(lab: Lab, message: ToLabThread): void {
-  if ('abort' in message) stops.get(message.abort)?.abort();
-  else void answer(message.id, (context) => lab.call(message.name, message.args, context));
+async function take(message: ToLabThread): Promise<void> {
+  if ('abort' in message) return stops.get(message.abort)?.abort();
+  if ('close' in message) return close();
+  const lab = await opening;
+  if (lab) await answer(message.id, (context) => lab.call(message.name, message.args, context));
+}
+
+async function close(): Promise<void> {
+  for (const stop of stops.values()) stop.abort();
+  await opening?.then((lab) => lab.close()).catch(() => {});
+  process.exit(0);
 }
 
 async function answer(id: number, work: (context: LabContext) => Promise<Record<string, unknown>>): Promise<void> {
   const stop = new AbortController();
   stops.set(id, stop);
   try {
-    send({ id, answer: await work({ signal: stop.signal, progress: (progress) => send({ id, progress }) }) });
+    const context = {
+      signal: stop.signal,
+      progress: (progress: string) => send({ id, progress }),
+      output: (output: Output) => send({ id, output }),
+    };
+    send({ id, answer: await work(context) });
   } catch (error) {
     const { code, message } = toCuvetteError(error);
     send({ id, error: { code, message } });

@@ -14,6 +14,8 @@ export interface Labs {
   /** Opens a model here (`demo`, a folder, a Hugging Face id), or connects to a lab by its URL. */
   attach(name: string, endpoint: string, token: string | undefined, context: LabContext): Promise<Health>;
   call(session: string, primitive: string, args: Record<string, unknown>, context: LabContext): Promise<Called>;
+  /** Names that stand for a lab at a URL. */
+  attached(): Promise<{ name: string; endpoint: string }[]>;
   close(): Promise<void>;
 }
 
@@ -39,7 +41,7 @@ export interface LabsOptions {
 
 export type OpenLocal = (model: string, context: LabContext) => Promise<Lab>;
 
-const DEFAULT = 'default';
+export const DEFAULT = 'default';
 const DEMO = 'demo';
 
 interface OpenLab {
@@ -133,6 +135,16 @@ export function createLabs(options: LabsOptions): Labs {
       const { entry, weights, note } = await find(session, context);
       const answer = await use(entry, (lab) => lab.call(primitive, args, { ...context, weights }));
       return { answer, ...(note !== undefined && { note }) };
+    },
+    async attached() {
+      const names = [...new Set([...named.keys(), ...(await sessions.names())])].sort();
+      const all = await Promise.all(
+        names.map(async (name) => ({
+          name,
+          endpoint: named.get(name)?.entry.endpoint ?? (await sessions.get(name))?.endpoint ?? '',
+        })),
+      );
+      return all.filter(({ endpoint }) => isUrl(endpoint));
     },
     async close() {
       named.clear();

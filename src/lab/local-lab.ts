@@ -1,4 +1,4 @@
-/** A lab in this process: opens a model with the embedded engine, and answers primitives by their handlers. */
+/** A lab in this process: opens a model in an engine, and answers primitives by their handlers. */
 
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -15,8 +15,9 @@ import { fetchModel } from './models/hub.ts';
 import { openModelFolder } from './models/open-model.ts';
 import { openSae } from './sae/open-sae.ts';
 import type { Sae } from './sae/sae.ts';
-import { openStore } from './store/store.ts';
-import type { LabContext, Workbench } from './workbench.ts';
+import { openStore, type Store } from './store/store.ts';
+import type { TorchChoice } from './torch-lab.ts';
+import type { CodeRunner, LabContext, Workbench } from './workbench.ts';
 
 export interface LocalLabOptions {
   /** `demo`, a folder, or a Hugging Face id. */
@@ -24,6 +25,8 @@ export interface LocalLabOptions {
   /** Cuvette's data folder, and its cache. */
   data: string;
   cache: string;
+  /** And its folder for sockets, where the torch engine is asked for. */
+  torch?: TorchChoice & { runtime: string };
   /** What relative paths are meant from. */
   project: string;
 }
@@ -37,9 +40,31 @@ export async function openLocalLab(options: LocalLabOptions, context: LabContext
   const { model } = options;
   const folder = await findModel(options, context);
   context.progress(`Opening ${model}`);
+  const neutral = model === DEMO ? neutralPrompts(NEUTRAL.seed, NEUTRAL.count) : undefined;
+  if (options.torch) return openTorchLab(options.torch, folder, options, neutral, context);
   const files = await openModelFolder(folder, context.signal);
-  const engine = await createEmbeddedEngine({ model: files, id: model }).finally(() => files.close());
-  return createLab(engine, options, model === DEMO ? neutralPrompts(NEUTRAL.seed, NEUTRAL.count) : undefined);
+  const engine = await createEmbeddedEngine({ model: files, id: model, signal: context.signal }).finally(() =>
+    files.close(),
+  );
+  return createLab(engine, options, neutral);
+}
+
+async function openTorchLab(
+  torch: NonNullable<LocalLabOptions['torch']>,
+  folder: string,
+  options: LocalLabOptions,
+  neutral: readonly string[] | undefined,
+  context: LabContext,
+): Promise<Lab> {
+  const { openTorchEngine } = await import('./torch-lab.ts');
+  const places = { cache: options.cache, project: options.project, runtime: torch.runtime };
+  const engine = await openTorchEngine(torch, { id: options.model, folder }, places, context);
+  await engine.showCaptures(join(storeOf(options, engine).folder, 'captures'));
+  return createLab(engine, options, neutral, engine.code);
+}
+
+function storeOf({ data }: Pick<LocalLabOptions, 'data'>, engine: Engine): Store {
+  return openStore(join(data, 'lab'), engine.describe());
 }
 
 /** The engine is closed with the lab. */
@@ -47,6 +72,7 @@ export function createLab(
   engine: Engine,
   places: Omit<LocalLabOptions, 'model'>,
   neutral: readonly string[] | undefined,
+  code?: CodeRunner,
 ): Lab {
   const model = engine.describe();
   const hub = createHubFiles(places.cache);
@@ -55,8 +81,9 @@ export function createLab(
   const bench: Workbench = {
     engine,
     model,
-    store: openStore(join(places.data, 'lab'), model),
+    store: storeOf(places, engine),
     neutralPrompts: neutral,
+    ...(code && { code }),
     findFile,
     openSae: saeShelf(async (id, context) => {
       if (id === DEMO) return packageFile('models', 'demo', 'sae');

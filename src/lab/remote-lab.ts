@@ -7,11 +7,12 @@ import { randomUUID } from 'node:crypto';
 import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError } from '../errors.ts';
+import type { Output } from '../interpreters/interpreter.ts';
 import { isLoopback } from '../loopback.ts';
 import type { Lab } from './lab.ts';
 import { createLostCalls, type LostCall, type LostCalls } from './lost-calls.ts';
 import type { Primitive } from './primitives/primitive.ts';
-import { PRIMITIVES } from './primitives/table.ts';
+import { ROUTED } from './primitives/table.ts';
 import { errorFrom, LostConnection, lostBy, refusal, restarted, unreachable } from './remote-errors.ts';
 import { eventsOf } from './remote-events.ts';
 import { EVENTS, HEADERS, STILL_HERE } from './wire.ts';
@@ -87,7 +88,7 @@ export function createRemoteLab(options: RemoteLabOptions): Lab {
         sent.seen = event.number ?? sent.seen;
         sent.heard += 1;
         if (event.progress !== undefined) context.progress(event.progress);
-        if (event.output) context.output?.(event.output);
+        if (event.output) context.output?.(event.output as unknown as Output);
         if (event.error) throw errorFrom(event.error.code, event.error.message, endpoint);
         if (event.answer) return event.answer;
       }
@@ -195,7 +196,7 @@ function openConnection(signal: AbortSignal, silence: number): Connection {
 }
 
 function primitiveOf(name: string): Primitive {
-  const primitive = PRIMITIVES.find((one) => one.name === name);
+  const primitive = ROUTED.find((one) => one.name === name);
   if (!primitive) throw new Error(`There is no primitive ${name}.`);
   return primitive;
 }

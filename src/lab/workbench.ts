@@ -1,6 +1,7 @@
 /** What handlers of primitives work with: one open model, what is kept of it, and the making of manifests. */
 
 import { nanoid } from 'nanoid';
+import type { Ending, Output, Variable } from '../interpreters/interpreter.ts';
 import { VERSION } from '../version.ts';
 import type { Engine, ModelDescription } from './engine.ts';
 import { createManifest, type Experiment, type Manifest } from './manifest.ts';
@@ -12,10 +13,33 @@ export interface LabContext {
   signal: AbortSignal;
   /** Tells the caller what goes on. */
   progress(message: string): void;
-  /** Tells the caller what code has printed. */
-  output?(output: Record<string, unknown>): void;
+  /** Takes what code shows, as it is shown. */
+  output?(output: Output): void;
   /** SHA-256 of the model that the caller means: a lab elsewhere that has another refuses the call. */
   weights?: string;
+}
+
+/** The Python that holds the model, for code beside it. */
+export interface CodeRunner {
+  run(code: string, options: RunOptions): Promise<{ ending: Ending; life: number }>;
+  /** The run of that name, if it goes on. */
+  interrupt(run: string): void;
+  describe(): Promise<{ version: string; executable: string; life: number }>;
+  variables(): Promise<Variable[]>;
+  /** A fresh one, which loads the model again. */
+  reset(): Promise<void>;
+}
+
+export interface RunOptions {
+  run: string;
+  /** Seconds. */
+  timeout: number | null;
+  /** Characters that may be printed. */
+  limit: number;
+  /** A number for tracebacks. */
+  cell: number;
+  signal: AbortSignal;
+  onOutput(output: Output): void;
 }
 
 export interface Workbench {
@@ -24,6 +48,8 @@ export interface Workbench {
   store: Store;
   /** Text of the model's own kind, for guards; a model from elsewhere has none of its own. */
   neutralPrompts: readonly string[] | undefined;
+  /** Where the engine has a Python. */
+  code?: CodeRunner;
   /** By path, folder, `demo`, or `hf://org/repo#path`. Read once. */
   openSae(id: string, context: LabContext): Promise<Sae>;
   /** A file of the hub, by `hf://org/repo#path`; of anything else, the path itself. */

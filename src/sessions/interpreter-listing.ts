@@ -6,7 +6,7 @@ import type { SavedInterpreter } from './store.ts';
 
 export interface InterpreterListing {
   name: string;
-  source: 'builtin' | 'saved' | 'transient' | 'discovered';
+  source: 'builtin' | 'saved' | 'transient' | 'discovered' | 'lab';
   state: 'running' | 'stopped';
   python: string | null;
   version: string | null;
@@ -33,7 +33,7 @@ export function listPython(one: Described, running: RunningInterpreter | undefin
     state: running ? 'running' : 'stopped',
     python: executable ?? one.python,
     version: version ?? null,
-    pid: pid ?? null,
+    pid: pid || null,
     startedAt: running?.startedAt ?? null,
   };
 }

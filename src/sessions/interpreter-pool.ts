@@ -48,6 +48,15 @@ export interface PoolOptions {
   runners?: Runners | undefined;
   /** How its interpreters are confined, if they are. */
   sandbox?: Sandbox | undefined;
+  elsewhere?: Elsewhere | undefined;
+}
+
+/** Interpreters that others hold, by their names. */
+export interface Elsewhere {
+  isName(name: string): boolean;
+  open(name: string): Promise<LiveInterpreter>;
+  /** Those that can be used now, each with what it is. */
+  list(): Promise<{ name: string; description: string }[]>;
 }
 
 export interface ProgramSettings {
@@ -95,6 +104,7 @@ export function createInterpreterPool(
   const policyMark = options.sandbox ? markOf(JSON.stringify(options.sandbox.policy)) : '000';
   const socketOf = (name: string) => join(sockets, `${session}.${markOf(name)}${policyMark}`, 'sock');
 
+  const isElsewhere = (name: string) => options.elsewhere?.isName(name) ?? false;
   const added = () => store.interpreters(project, session);
   // What is in the workspace of a confined session is not to be looked at from here: code may have put links there.
   const discovered = () =>
@@ -118,6 +128,7 @@ export function createInterpreterPool(
   }
 
   async function attach(name: string): Promise<LiveInterpreter | undefined> {
+    if (isElsewhere(name)) return (await slots.get(name))?.live;
     const slot = await (slots.get(name) ?? hold(name, connect(name)));
     return slot?.live;
   }
@@ -147,19 +158,22 @@ export function createInterpreterPool(
   async function open(name: string): Promise<OpenedInterpreter> {
     const found = await attach(name);
     if (found) return { live: found, isFresh: false };
-    const language = languageNamed(name);
     await checkRuntime(name);
-    const spec = language ? undefined : await specOf(name);
+    const spec = isElsewhere(name) || languageNamed(name) ? undefined : await specOf(name);
     stopped.delete(name);
-    const starting =
-      language && options.runners ? options.runners.borrow().then((live) => speak(language, live)) : start(name, spec);
-    const slot = await hold(name, starting);
+    const slot = await hold(name, starting(name, spec));
     if (!slot)
       throw new CuvetteError(
         'interpreter_failed',
         `The interpreter ${name} ended as soon as it had started. Run: cuvette doctor.`,
       );
-    return { live: slot.live, isFresh: true };
+    return { live: slot.live, isFresh: !isElsewhere(name) };
+  }
+
+  async function starting(name: string, spec: Spec | undefined): Promise<LiveInterpreter | undefined> {
+    const language = languageNamed(name);
+    if (isElsewhere(name)) return options.elsewhere?.open(name);
+    return language && options.runners ? speak(language, await options.runners.borrow()) : start(name, spec);
   }
 
   async function start(name: string, spec: Spec | undefined): Promise<LiveInterpreter | undefined> {
@@ -245,6 +259,7 @@ export function createInterpreterPool(
       const state = await environment.state().catch(() => undefined);
       const python = state && zygoteSpec(state).python;
       const cwd = options.seen;
+      const elsewhere = (await options.elsewhere?.list()) ?? [];
       return [
         listPython({ name: BUILTIN, source: 'builtin', python: python ?? null, cwd }, await slotOf(BUILTIN)),
         ...(await Promise.all(LANGUAGES.map(async (one) => listLanguage(one, cwd, await slotOf(one.name))))).flat(),
@@ -257,10 +272,15 @@ export function createInterpreterPool(
             ),
           ),
         )),
+        ...(await Promise.all(
+          elsewhere.map(async (one) =>
+            listPython({ ...one, source: 'lab', python: null, cwd }, await slotOf(one.name)),
+          ),
+        )),
       ];
     },
     async add(given) {
-      if (given.name === BUILTIN || languageNamed(given.name))
+      if (given.name === BUILTIN || languageNamed(given.name) || isElsewhere(given.name))
         throw new CuvetteError(
           'interpreter_exists',
           `${given.name} is the name of an interpreter that is always there; choose another.`,
@@ -298,7 +318,8 @@ export function createInterpreterPool(
       const known = added().find((candidate) => candidate.name === name);
       const live = await attach(name);
       const isDiscovered = discovered().some((candidate) => candidate.name === name);
-      if (name !== BUILTIN && !languageNamed(name) && !known && !live && !isDiscovered)
+      const isOwn = name === BUILTIN || languageNamed(name) !== undefined || isElsewhere(name);
+      if (!isOwn && !known && !live && !isDiscovered)
         throw unknownInterpreter(
           name,
           added().map((one) => one.name),
@@ -308,6 +329,7 @@ export function createInterpreterPool(
       slots.delete(name);
       const isForgotten = known !== undefined && (remove || !known.saved);
       if (isForgotten) store.removeInterpreter(project, session, name);
+      if (isElsewhere(name)) return `Interpreter ${name} is let go of here; its lab goes on.`;
       const did = live ? `Interpreter ${name} stopped` : `Interpreter ${name} was not running`;
       if (isForgotten) return `${did}; its configuration is removed.`;
       return name === BUILTIN

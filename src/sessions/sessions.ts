@@ -12,6 +12,7 @@ import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { lineageOf } from './agent.ts';
 import { createFoundation, type Foundation } from './foundation.ts';
+import type { Elsewhere } from './interpreter-pool.ts';
 import { createSession, type Session } from './session.ts';
 import type { SessionRow } from './store.ts';
 import { confinedVariables, harmlessVariables, ownVariables, withoutSecrets } from './variables.ts';
@@ -46,6 +47,8 @@ export function createSessions(options: {
   foundation?: Foundation;
   /** How code is confined to the project, if it is. */
   confinement?: { sandbox: Sandbox | undefined; description: string };
+  /** Interpreters of labs. */
+  elsewhere?: Elsewhere;
 }): Sessions {
   const { config, paths, project } = options;
   const foundation = options.foundation ?? createFoundation({ config, paths });
@@ -74,6 +77,7 @@ export function createSessions(options: {
       seen: row.project,
       variables,
       sandbox,
+      elsewhere: options.elsewhere,
       runtime,
       linger: foundation.linger,
       limits: foundation.limits,

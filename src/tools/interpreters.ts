@@ -7,7 +7,7 @@ import { defineTool } from './define-tool.ts';
 
 const listing = z.object({
   name: z.string(),
-  source: z.enum(['builtin', 'saved', 'transient', 'discovered']),
+  source: z.enum(['builtin', 'saved', 'transient', 'discovered', 'lab']),
   state: z.enum(['running', 'stopped']),
   python_path: z.string().nullable(),
   version: z.string().nullable(),

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Output } from '../../src/interpreters/interpreter.ts';
 import { createLostCalls } from '../../src/lab/lost-calls.ts';
 import { createRemoteLab, type RemoteLabOptions } from '../../src/lab/remote-lab.ts';
 import type { LabContext } from '../../src/lab/workbench.ts';
@@ -9,6 +10,8 @@ import { serveLab, serveOther, TOKEN } from './served.ts';
 const LOST = 'The connection to the lab was lost; trying again.';
 const KEEPS = ['capture_acts', { prompt: 'the', layers: [0] }] as const;
 const READS = ['steer', { prompt: 'the', layer: 0, direction_id: 'a', alpha: 1 }] as const;
+
+const printing = (text: string): Output => ({ type: 'stream', name: 'stdout', text });
 
 async function open() {
   const fake = createFakeLab();
@@ -55,17 +58,17 @@ describe('a call whose connection is cut', () => {
     const call = remote.call(...KEEPS, context);
     const there = await started(0);
     there.context.progress('one');
-    there.context.output?.({ text: 'a' });
+    there.context.output?.(printing('a'));
     await hears('one');
     proxy.cut();
     await hears(LOST);
     there.context.progress('two');
-    there.context.output?.({ text: 'b' });
+    there.context.output?.(printing('b'));
     await hears('two');
     there.answer({ kept: 1 });
     expect(await call).toEqual({ kept: 1 });
     expect(told).toEqual(['one', LOST, 'two']);
-    expect(printed).toEqual([{ text: 'a' }, { text: 'b' }]);
+    expect(printed).toEqual([printing('a'), printing('b')]);
     expect(calls).toHaveLength(1);
   });
 

@@ -2,6 +2,7 @@
 
 import { captureActsHandler } from './capture-acts.ts';
 import { causalityProtocolHandler } from './causality-protocol.ts';
+import { CODE_HANDLERS } from './code.ts';
 import type { Handler } from './handler.ts';
 import { listManifestsHandler, listProbesHandler, statusHandler } from './lab-status.ts';
 import { loadProbeHandler } from './load-probe.ts';
@@ -21,4 +22,5 @@ export const HANDLERS: readonly Handler[] = [
   saeLookupHandler,
   causalityProtocolHandler,
   listManifestsHandler,
+  ...CODE_HANDLERS,
 ];

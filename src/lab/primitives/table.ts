@@ -2,6 +2,7 @@
 
 import { captureActs } from './capture-acts.ts';
 import { causalityProtocol } from './causality-protocol.ts';
+import { describeCode, interruptCode, listVariables, resetCode, runCode } from './code.ts';
 import { listManifests, listProbes, status } from './lab-status.ts';
 import type { Primitive } from './primitive.ts';
 import { probeEval } from './probe-eval.ts';
@@ -20,4 +21,14 @@ export const PRIMITIVES: readonly Primitive[] = [
   saeLookup,
   causalityProtocol,
   listManifests,
+];
+
+/** What a lab answers over HTTP: the primitives, and code. */
+export const ROUTED: readonly Primitive[] = [
+  ...PRIMITIVES,
+  runCode,
+  interruptCode,
+  describeCode,
+  listVariables,
+  resetCode,
 ];

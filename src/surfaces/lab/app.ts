@@ -5,7 +5,7 @@ import { readConfig } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
 import type { Lab } from '../../lab/lab.ts';
 import type { Primitive } from '../../lab/primitives/primitive.ts';
-import { PRIMITIVES } from '../../lab/primitives/table.ts';
+import { ROUTED } from '../../lab/primitives/table.ts';
 import { EVENTS, HEADERS } from '../../lab/wire.ts';
 import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
@@ -46,12 +46,12 @@ export function createLabApp({ lab, token, host, log, limits }: LabAppOptions): 
     await next();
   });
   app.use(limitBody(MOST_BODY));
-  app.get('/', (c) => c.json({ service: 'cuvette lab', version: VERSION, routes: PRIMITIVES.map(routeOf) }));
+  app.get('/', (c) => c.json({ service: 'cuvette lab', version: VERSION, routes: ROUTED.map(routeOf) }));
   app.delete('/calls/:id', (c) => {
     calls.stop(c.req.param('id'));
     return c.body(null, 204);
   });
-  for (const { name, route } of PRIMITIVES) {
+  for (const { name, route } of ROUTED) {
     app.on(route.method, route.path, async (c) => {
       const gone = goneSignal(c);
       await checkModel(c.req.header(HEADERS.model));

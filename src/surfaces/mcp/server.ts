@@ -75,7 +75,8 @@ function instructionsFor(shellCommand: string | undefined): string {
     return `${purpose} Calls that name no session share your default one; session: "new" opens another, and the answer has its id.`;
   }
   return (
-    `${purpose} For multi-line code you may also use the shell: ${shellCommand} run <<'PY' … PY ` +
+    `${purpose} The lab looks inside a language model: colab_attach chooses one (a small one is open already), causality_protocol judges. ` +
+    `For multi-line code you may also use the shell: ${shellCommand} run <<'PY' … PY ` +
     'runs in this same session, and the user can read it before approving.'
   );
 }

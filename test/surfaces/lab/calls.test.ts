@@ -38,13 +38,13 @@ describe('an id that comes again', () => {
     const { find, calls } = open();
     const first = find('a').listen(0);
     calls[0]?.context.progress('one');
-    calls[0]?.context.output?.({ text: 'printed' });
+    calls[0]?.context.output?.({ type: 'stream', name: 'stdout', text: 'printed' });
     const second = find('a').listen(1);
     calls[0]?.answer({ kept: 1 });
     const events = await allOf(first);
     expect(events).toEqual([
       { number: 1, progress: 'one' },
-      { number: 2, output: { text: 'printed' } },
+      { number: 2, output: { type: 'stream', name: 'stdout', text: 'printed' } },
       { number: 3, answer: { kept: 1 } },
     ]);
     expect(await allOf(second)).toEqual(events.slice(1));

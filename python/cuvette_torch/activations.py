@@ -1,0 +1,37 @@
+"""Activations where modules of transformers take them and give them: among other arguments, in tuples, with the batch flattened or not."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+import torch
+
+# A layer, from 0, and a place in its block.
+Point = tuple[int, str]
+# Sees an activation, and may give back another to go on with.
+Visit = Callable[[torch.Tensor], Optional[torch.Tensor]]
+Visits = dict[Point, list[Visit]]
+
+
+def of_output(output: Any) -> torch.Tensor | None:
+    """The activation that a module gives, which is the first thing in its output."""
+    first = output[0] if isinstance(output, (tuple, list)) and output else output
+    return first if isinstance(first, torch.Tensor) else None
+
+
+def with_output(output: Any, activation: torch.Tensor) -> Any:
+    if not isinstance(output, (tuple, list)):
+        return activation
+    return type(output)([activation, *output[1:]])
+
+
+def of_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor | None:
+    """The residual stream that a block is called with."""
+    found = args[0] if args else kwargs.get("hidden_states")
+    return found if isinstance(found, torch.Tensor) else None
+
+
+def with_input(args: tuple[Any, ...], kwargs: dict[str, Any], activation: torch.Tensor) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if args:
+        return (activation, *args[1:]), kwargs
+    return args, {**kwargs, "hidden_states": activation}

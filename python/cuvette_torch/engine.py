@@ -1,0 +1,96 @@
+"""The engine: one model with its tokenizer, and what is asked of it. It is used by one thread."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+from cuvette_torch.anatomy import text_config
+from cuvette_torch.base_runs import BaseRuns
+from cuvette_torch.captures import Captures
+from cuvette_torch.examination import examine
+from cuvette_torch.generating import Generation
+from cuvette_torch.integrity import Integrity
+from cuvette_torch.memory import Room
+from cuvette_torch.requests import generate_request, run_request
+from cuvette_torch.running import Run
+from cuvette_torch.sae_encoders import SaeEncoders
+
+# What configs call the number of tokens that fit; a model with none of them has no limit that is known.
+CONTEXT = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+NO_LIMIT = 1 << 20
+
+
+class Engine:
+    def __init__(self, model: Any, tokenizer: Any, captures: Captures) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.captures = captures
+        self.subject = examine(model)
+        self.integrity = Integrity(model)
+        self.room = Room(self.subject.forward.device)
+        self.bases = BaseRuns()
+        self.room.release = lambda: self.bases.trim(0)
+        self.encoders = SaeEncoders(self.subject.forward.device, self.room)
+
+    def describe(self) -> dict[str, Any]:
+        config = text_config(self.model)
+        first = next(self.model.parameters())
+        quantization = getattr(self.model.config, "quantization_config", None)
+        bits = "" if quantization is None else ("4bit, " if getattr(quantization, "load_in_4bit", False) else "8bit, ")
+        return {
+            "architecture": (self.model.config.architectures or [type(self.model).__name__])[0],
+            "layers": len(self.subject.blocks),
+            "width": self.subject.width,
+            "heads": config.num_attention_heads if hasattr(config, "num_attention_heads") else 0,
+            "vocabulary": self.subject.head.vocabulary,
+            "context": self.context,
+            "parameters": self.model.num_parameters(),
+            "dtype": bits + str(self.model.dtype if first.dtype.is_floating_point else first.dtype).replace("torch.", ""),
+            "device": ", ".join(sorted({str(parameter.device) for parameter in self.model.parameters()})),
+        }
+
+    @property
+    def context(self) -> int:
+        config = text_config(self.model)
+        return next((value for value in (getattr(config, name, None) for name in CONTEXT) if isinstance(value, int)), NO_LIMIT)
+
+    @property
+    def end_tokens(self) -> list[int]:
+        generation = getattr(self.model.generation_config, "eos_token_id", None)
+        found = generation if generation is not None else getattr(text_config(self.model), "eos_token_id", None)
+        return [] if found is None else [found] if isinstance(found, int) else list(found)
+
+    @torch.inference_mode()
+    def answer(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
+        return getattr(self, "do_" + header["do"])(header, tensors, check)
+
+    def do_run(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
+        self.integrity.check()
+        return {}, Run(self.subject, self.room, self.bases, run_request(header, tensors), check).tables()
+
+    def do_generate(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
+        self.integrity.check()
+        limits = (self.context, self.end_tokens)
+        generation = Generation(self.subject, self.room, self.bases, generate_request(header, tensors), limits, check)
+        return {"generated": generation.tokens()}, []
+
+    def do_encode(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
+        """The encoder comes along when it may not be here."""
+        rows, *encoder = tensors
+        if encoder:
+            self.encoders.add(header["sae"], encoder[0])
+        products = self.encoders.products(header["sae"], rows)
+        return {"has": products is not None}, [] if products is None else [products]
+
+    def do_tokenize(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
+        return {"tokens": [self.tokenizer.encode(text, add_special_tokens=header["special"]) for text in header["texts"]]}, []
+
+    def do_detokenize(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
+        text = self.tokenizer.decode(header["tokens"], skip_special_tokens=not header["special"], clean_up_tokenization_spaces=False)
+        return {"text": text}, []
+
+    def do_captures(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
+        self.captures.folder = header["folder"]
+        return {}, []

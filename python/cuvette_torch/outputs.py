@@ -1,0 +1,48 @@
+"""Where results are gathered: one table for each thing asked for, with the rows of all variants one after the other."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import torch
+
+from cuvette_torch.activations import Point, Visit, Visits
+
+
+class Table:
+    def __init__(self, counts: Sequence[int], columns: int) -> None:
+        """`counts` are the rows of each variant."""
+        self.starts = [0]
+        for count in counts:
+            self.starts.append(self.starts[-1] + count)
+        self.data = torch.zeros(self.starts[-1], columns)
+        self._held: list[tuple[list[int], torch.Tensor]] = []
+
+    def slot(self, variant: int, row: int) -> int:
+        return self.starts[variant] + row
+
+    def hold(self, slots: list[int], rows: torch.Tensor) -> None:
+        """Left on its device until `flush`: to fetch it now would make that wait."""
+        self._held.append((slots, rows))
+
+    def flush(self) -> None:
+        for slots, rows in self._held:
+            self.data[torch.tensor(slots)] = rows.to("cpu", torch.float32)
+        self._held = []
+
+    def forget(self) -> None:
+        self._held = []
+
+    def reading(self, wanted: Sequence[tuple[int, int, int]]) -> Visit:
+        """A visit that reads: (text of the batch, position among those computed, slot)."""
+        texts, places, slots = ([one[i] for one in wanted] for i in range(3))
+
+        def visit(x: torch.Tensor) -> None:
+            at = (torch.tensor(texts, device=x.device), torch.tensor(places, device=x.device))
+            self.hold(slots, x[at])
+
+        return visit
+
+
+def add_visit(visits: Visits, point: Point, visit: Visit) -> None:
+    visits.setdefault(point, []).append(visit)

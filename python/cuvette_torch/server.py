@@ -1,0 +1,96 @@
+"""Answers requests over a Unix socket, one after the other, in a thread of its own beside the one that user code runs in."""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import threading
+import traceback
+from typing import Any
+
+from cuvette_torch import wire
+from cuvette_torch.engine import Engine
+from cuvette_torch.memory import is_out_of_memory
+from cuvette_torch.problems import Cancelled, Problem
+
+
+class Server:
+    def __init__(self, engine: Engine, path: str) -> None:
+        self.engine = engine
+        self.waiting: queue.Queue[Any] = queue.Queue()
+        if os.path.exists(path):
+            os.unlink(path)
+        before = os.umask(0o177)
+        try:
+            self.listener = socket.socket(socket.AF_UNIX)
+            self.listener.bind(path)
+        finally:
+            os.umask(before)
+        self.listener.listen(8)
+
+    def start(self) -> None:
+        for work in (self.accept, self.serve):
+            threading.Thread(target=work, name="cuvette-lab", daemon=True).start()
+
+    def accept(self) -> None:
+        while True:
+            peer, _ = self.listener.accept()
+            threading.Thread(target=self.listen, args=(peer,), name="cuvette-lab", daemon=True).start()
+
+    def listen(self, peer: socket.socket) -> None:
+        """Takes requests in, and word that nobody waits for one any more: then and when the peer is gone, what it has asked for is given up."""
+        cancelled: set[int] = set()
+        gone = threading.Event()
+        try:
+            wire.send(peer, {"model": self.engine.describe()})
+            while (message := wire.receive(peer)) is not None:
+                header, tensors = message
+                if "cancel" in header:
+                    cancelled.add(header["cancel"])
+                else:
+                    self.waiting.put((peer, header["id"], header, tensors, cancelled, gone))
+        except Exception:
+            pass  # It does not speak as it should, and is not listened to any longer.
+        finally:
+            gone.set()
+            peer.close()
+
+    def serve(self) -> None:
+        while True:
+            peer, id, header, tensors, cancelled, gone = self.waiting.get()
+
+            def check(id: Any = id, cancelled: set[Any] = cancelled, gone: threading.Event = gone) -> None:
+                if id in cancelled or gone.is_set():
+                    raise Cancelled
+
+            answer, results = self.reply(header, tensors, check)
+            cancelled.discard(id)
+            try:
+                wire.send(peer, {"id": id, **answer}, results)
+            except OSError:
+                pass
+            # Nothing of the request is held while the next is waited for.
+            header = tensors = answer = results = None
+
+    def reply(self, header: Any, tensors: Any, check: Any) -> Any:
+        try:
+            check()
+            answer, results = self.engine.answer(header, tensors, check)
+            return {"answer": answer}, results
+        except Cancelled:
+            return failed("internal", "Nobody waits for it any more.")
+        except Problem as problem:
+            return failed(problem.code, problem.message)
+        except BaseException as error:
+            if is_out_of_memory(error):
+                self.engine.room.clear()
+                problem = self.engine.room.too_large("what was asked for")
+                return failed(problem.code, problem.message)
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            message = "The torch engine failed: %s: %s (%s, line %s)." % (type(error).__name__, error, os.path.basename(where.filename), where.lineno)
+            return failed("internal", message)
+
+
+def failed(code: str, message: str) -> Any:
+    return {"failed": {"code": code, "message": message}}, []

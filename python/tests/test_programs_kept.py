@@ -1,0 +1,119 @@
+"""Programs in a place of their own, and keepers of programs that outlive their server."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+import unittest
+
+from harness import DRIVER, Session, commands, is_running, start_time
+from programs import ProgramTest
+
+
+def can_place():
+    if sys.platform != "linux":
+        return False
+    place = os.path.join(DRIVER, "place.py")
+    return subprocess.run([sys.executable, place], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+@unittest.skipUnless(can_place(), "workspaces cannot be mounted at /mnt/data on this machine")
+class Place(ProgramTest):
+    def run_placed(self, script, **options):
+        program = self.new_folder()
+        with open(os.path.join(program, "main"), "w") as file:
+            file.write("the program's own\n")
+        return self.run_program(script, place=True, folder=program, **options)
+
+    def test_the_workspace_and_the_program_are_where_it_expects_them(self):
+        with open(os.path.join(self.folder, "in"), "w") as file:
+            file.write("given\n")
+        outcome = self.run_placed("pwd; cat in /mnt/data/in /mnt/program/main; ls /mnt; echo written > /mnt/data/out")
+        self.assertEqual(outcome.stdout, "/mnt/data\ngiven\ngiven\nthe program's own\ndata\nprogram\n")
+        with open(os.path.join(self.folder, "out")) as file:
+            self.assertEqual(file.read(), "written\n")
+
+    def test_nobody_else_sees_it(self):
+        def mounted():
+            with open("/proc/self/mountinfo") as file:
+                return file.read()
+
+        before = mounted()
+        id_ = self.start("echo begun; sleep 0.5", place=True, folder=self.new_folder())
+        self.session.read_until("begun\n")
+        self.assertEqual(mounted(), before)
+        self.finish(id_)
+        other = self.run_program("ls /mnt/data 2>/dev/null; pwd")
+        self.assertTrue(other.stdout.endswith(self.folder + "\n"), other)
+        self.assertEqual(mounted(), before)
+
+    def test_two_at_once_have_each_their_own(self):
+        other, folder = self.new_session(), self.new_folder()
+        ids = [
+            self.start("echo one > mark; sleep 0.3; cat /mnt/data/mark", place=True),
+            self.start("echo two > mark; sleep 0.3; cat /mnt/data/mark", place=True, cwd=folder, session=other),
+        ]
+        self.assertEqual(self.finish(ids[0]).stdout, "one\n")
+        self.assertEqual(self.finish(ids[1], other).stdout, "two\n")
+
+    def test_one_without_a_folder_of_its_own(self):
+        self.assertEqual(self.run_program("pwd; ls /mnt", place=True).stdout, "/mnt/data\ndata\n")
+
+    def test_what_it_starts_is_ended_there_too(self):
+        nap = str(random.randrange(10**6, 10**8))
+        outcome = self.run_placed("setsid sleep %s & sleep 0.2" % nap)
+        self.assertIn("sleep " + nap, outcome.done["ended"])
+        self.assertNotIn("sleep " + nap, commands())
+
+
+class Keeping(ProgramTest):
+    def test_the_greeting_says_what_runs(self):
+        self.assertIsNone(self.session.hello["running"])
+        id = self.start("echo begun; sleep 0.5")
+        self.session.read_until("begun\n")
+        self.assertEqual(self.session.connect()["running"], id)
+        self.assertEqual(self.finish(id).done["code"], 0)
+
+    def test_the_next_server_is_told_what_the_last_one_did_not_acknowledge(self):
+        id = self.start("echo first; sleep 0.3; echo second; exit 6")
+        event = self.session.receive(ack=False)
+        self.assertEqual((event["ev"], event["text"]), ("stream", "first\n"))
+        self.session.connection.close()
+        time.sleep(0.6)
+        self.session.connect()
+        outcome = self.finish(id)
+        self.assertEqual((outcome.stdout, outcome.done["code"]), ("first\nsecond\n", 6))
+        self.assert_works()
+
+    def test_many_one_after_the_other(self):
+        for n in range(30):
+            self.assertEqual(self.run_program("echo %d" % n).stdout, "%d\n" % n)
+        below = [name for name in os.listdir("/proc/%d/fd" % self.session.pid)]
+        self.assertLess(len(below), 30, "descriptors stay open")
+
+    def test_two_keepers_at_once(self):
+        other = self.new_session()
+        ids = [self.start("sleep 0.3; echo one"), self.start("sleep 0.3; echo two", session=other)]
+        self.assertEqual(self.finish(ids[1], other).stdout, "two\n")
+        self.assertEqual(self.finish(ids[0]).stdout, "one\n")
+
+    def test_one_with_an_owner_ends_after_it(self):
+        owner = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(owner.kill)
+        path = os.path.join(self.new_folder(), "k", "sock")
+        request = {"socket": path, "cwd": "/", "env": {}, "linger": 600, "startup": None, "owner": [owner.pid, start_time(owner.pid)]}
+        session = Session(path, self.zygote.ask("spawn", **request)["pid"])
+        self.addCleanup(session.stop)
+        self.assert_works(session)
+        session.connection.close()
+        time.sleep(0.3)
+        self.assertTrue(is_running(session.pid))
+        owner.kill()
+        owner.wait()
+        self.assert_soon(lambda: not is_running(session.pid), "the end of the keeper", patience=10)
+        self.assertFalse(os.path.exists(path))
+
+
+if __name__ == "__main__":
+    unittest.main()

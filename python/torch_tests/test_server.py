@@ -1,0 +1,81 @@
+"""The server answers whoever speaks as it should, and is not stopped by anybody who does not."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import struct
+import tempfile
+import unittest
+
+import torch
+from small_models import make
+
+from cuvette_torch import wire
+from cuvette_torch.captures import Captures
+from cuvette_torch.engine import Engine
+from cuvette_torch.server import Server
+
+
+class Serving(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = os.path.join(cls.folder.name, "sock")
+        Server(Engine(make("llama"), None, Captures()), cls.path).start()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.folder.cleanup()
+
+    def connect(self) -> socket.socket:
+        peer = socket.socket(socket.AF_UNIX)
+        peer.settimeout(30)
+        peer.connect(self.path)
+        self.addCleanup(peer.close)
+        header, _ = wire.receive(peer)
+        self.assertEqual(header["model"]["architecture"], "LlamaForCausalLM")
+        return peer
+
+    def ask(self, peer: socket.socket, id: int) -> None:
+        header = dict(id=id, do="run", lengths=[3], variants=None, taps=[], logits=[-1], surprise=False)
+        wire.send(peer, header, [torch.tensor([1, 2, 3], dtype=torch.int32), torch.empty(0, 48)])
+
+    def test_is_for_its_owner_only(self) -> None:
+        self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o600)
+
+    def test_answers_in_order_with_tensors(self) -> None:
+        peer = self.connect()
+        for id in (4, 7):
+            self.ask(peer, id)
+        for id in (4, 7):
+            header, tensors = wire.receive(peer)
+            self.assertEqual((header["id"], list(tensors[0].shape)), (id, [1, 200]))
+
+    def test_gives_up_what_was_cancelled_before_its_turn(self) -> None:
+        peer = self.connect()
+        wire.send(peer, {"cancel": 5})
+        self.ask(peer, 5)
+        self.assertIn("Nobody waits", wire.receive(peer)[0]["failed"]["message"])
+
+    def test_says_what_failed_and_goes_on(self) -> None:
+        peer = self.connect()
+        wire.send(peer, {"id": 1, "do": "something else"})
+        self.assertIn("AttributeError", wire.receive(peer)[0]["failed"]["message"])
+        self.ask(peer, 2)
+        self.assertEqual(wire.receive(peer)[0]["id"], 2)
+
+    def test_is_not_stopped_by_nonsense(self) -> None:
+        length = lambda text: struct.pack("<I", len(text)) + text  # noqa: E731
+        for nonsense in (b"\xff\xff\xff\xff", length(b"not json"), length(b"[]"), length(b"{}"), length(b'{"id":1,"do":"run","tensors":[["object",[1]]]}')):
+            peer = self.connect()
+            peer.sendall(nonsense)
+            peer.shutdown(socket.SHUT_WR)
+        peer = self.connect()
+        self.ask(peer, 1)
+        self.assertEqual(wire.receive(peer)[0]["id"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,135 @@
+/** How requests of the engine interface are put for the other side, and results taken from the tables that come back. A vector that many interventions share is sent once. */
+
+import type { GenerateRequest, Intervention, Positions, RunRequest, VariantResult } from '../../engine.ts';
+import { resolvePositions } from '../../positions.ts';
+import { createRandom } from '../../statistics/random.ts';
+import type { Numbers, Tensor } from './wire.ts';
+
+interface Message {
+  header: object;
+  tensors: Tensor[];
+}
+
+export function encodeRun(request: RunRequest, width: number): Message {
+  const { prompts, taps = [], logits, surprise = false } = request;
+  const vectors = createVectorTable(width);
+  const header = {
+    do: 'run',
+    lengths: prompts.map(({ length }) => length),
+    variants: variantsOf(request, vectors),
+    taps: taps.map(({ point, positions }) => [point.layer, point.place, positions]),
+    logits: logits?.positions ?? null,
+    surprise,
+  };
+  const chosen = logits?.tokens;
+  const tokens = chosen ? [{ shape: [chosen.length], data: Int32Array.from(chosen) }] : [];
+  return { header, tensors: [tokensOf(prompts), vectors.tensor(), ...tokens] };
+}
+
+export function encodeGenerate(request: GenerateRequest, width: number): Message {
+  const { prompts, maxNewTokens, temperature = 0, seed = 0 } = request;
+  const vectors = createVectorTable(width);
+  const header = {
+    do: 'generate',
+    lengths: prompts.map(({ length }) => length),
+    variants: variantsOf(request, vectors),
+    newTokens: maxNewTokens,
+    temperature,
+  };
+  const texts = temperature > 0 ? (request.variants ?? prompts).length : 0;
+  return { header, tensors: [tokensOf(prompts), vectors.tensor(), drawsOf(texts, maxNewTokens, seed)] };
+}
+
+/** The tables are those of the taps, then logits, log-probabilities and divergences. In each, the rows of one variant follow those of the other. */
+export function decodeRun(
+  { prompts, variants, taps = [], logits, surprise }: RunRequest,
+  tables: readonly Numbers[],
+  { width, vocabulary }: { width: number; vocabulary: number },
+): VariantResult[] {
+  const [logitsTable = createTaking(), logProbabilities = createTaking(), divergences = createTaking()] = tables
+    .slice(taps.length)
+    .map(createTaking);
+  const tapped = taps.map(({ positions }, i) => ({ positions, take: createTaking(tables[i]) }));
+  const columns = logits?.tokens?.length ?? vocabulary;
+  return (variants ?? prompts.map((_, prompt) => ({ prompt }))).map(({ prompt }): VariantResult => {
+    const length = prompts[prompt]?.length ?? 0;
+    const rows = (positions: Positions) => resolvePositions(positions, length).length;
+    return {
+      activations: tapped.map(({ positions, take }) => take(rows(positions) * width)),
+      ...(logits && { logits: logitsTable(rows(logits.positions) * columns) }),
+      ...(surprise && {
+        surprise: { logProbabilities: logProbabilities(length - 1), divergences: divergences(length) },
+      }),
+    };
+  });
+}
+
+/** Gives the next numbers of a table, each time. */
+function createTaking(table?: Numbers): (count: number) => Float32Array {
+  let taken = 0;
+  return (count) => {
+    const numbers = table instanceof Float32Array ? table.slice(taken, taken + count) : new Float32Array();
+    taken += count;
+    if (numbers.length === count) return numbers;
+    throw new Error('The torch engine has answered with fewer numbers than it was asked for.');
+  };
+}
+
+interface VectorTable {
+  number(vector: Float32Array): number;
+  tensor(): Tensor;
+}
+
+function createVectorTable(width: number): VectorTable {
+  const numbers = new Map<Float32Array, number>();
+  return {
+    number(vector) {
+      const known = numbers.get(vector) ?? numbers.size;
+      numbers.set(vector, known);
+      return known;
+    },
+    tensor() {
+      const data = new Float32Array(numbers.size * width);
+      for (const [vector, number] of numbers) data.set(vector, number * width);
+      return { shape: [numbers.size, width], data };
+    },
+  };
+}
+
+function variantsOf({ variants }: Pick<RunRequest, 'variants'>, vectors: VectorTable): object | null {
+  return (
+    variants?.map(({ prompt, interventions }) => [prompt, interventions.map((one) => encode(one, vectors))]) ?? null
+  );
+}
+
+function encode(intervention: Intervention, vectors: VectorTable): (string | number | Positions)[] {
+  const { point, positions, kind } = intervention;
+  const encoded = (what: string, vector: Float32Array, source?: Float32Array) => [
+    ...[point.layer, point.place, what, positions],
+    ...[vectors.number(vector), source ? vectors.number(source) : -1],
+  ];
+  switch (kind) {
+    case 'add':
+    case 'set':
+      return encoded(kind, intervention.vector);
+    case 'project-out':
+      return encoded(kind, intervention.direction);
+    case 'interchange':
+      return encoded(intervention.part, intervention.direction, intervention.source);
+  }
+}
+
+function tokensOf(prompts: RunRequest['prompts']): Tensor {
+  const data = Int32Array.from(prompts.flat());
+  return { shape: [data.length], data };
+}
+
+/** The same as the embedded engine draws, so that the same seed gives the same text as long as the logits agree. */
+function drawsOf(texts: number, tokens: number, seed: number): Tensor {
+  const data = new Float64Array(texts * tokens);
+  for (let text = 0; text < texts; text++) {
+    const random = createRandom(seed, `text ${text}`);
+    for (let i = 0; i < tokens; i++) data[text * tokens + i] = random.uniform();
+  }
+  return { shape: [texts, tokens], data };
+}
