@@ -24,12 +24,17 @@ describe('the routes', () => {
     const { routes } = (await (await request('/')).json()) as { routes: string[] };
     expect(routes.map((route) => route.replace(/ \(.*/, '')).sort()).toEqual([
       'GET /health',
+      'GET /interpreter',
       'GET /list-probes',
       'GET /manifests',
+      'GET /variables',
       'POST /capture',
       'POST /causality-protocol',
+      'POST /execute',
+      'POST /interrupt',
       'POST /load-probe',
       'POST /probe',
+      'POST /reset',
       'POST /sae-lookup',
       'POST /steer',
       'POST /train-probe',
