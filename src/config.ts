@@ -53,6 +53,8 @@ const shared = {
   sessionQuota: named(size(0).default(10 * GIB), ['CUVETTE_SESSION_QUOTA']),
   /** Files and folders of each confined session; 0 for no limit. */
   sessionFileCount: named(whole(0).default(200_000), ['CUVETTE_SESSION_FILE_COUNT']),
+  /** Whether names, addresses and tokens of labs are kept for the next process. */
+  store: named(onOff().default(true), ['CUVETTE_STORE'], 'switch'),
   logLevel: named(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('warn'), ['CUVETTE_LOG_LEVEL']),
 };
 

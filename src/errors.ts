@@ -31,10 +31,16 @@ const TABLE = {
   unknown_sae: { status: 404, exit: 2 },
   download_failed: { status: 502, exit: 69 },
   lab_unreachable: { status: 502, exit: 69 },
+  lab_changed: { status: 409, exit: 65 },
+  unknown_call: { status: 404, exit: 2 },
   internal: { status: 500, exit: 70 },
 } as const;
 
 export type ErrorCode = keyof typeof TABLE;
+
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(TABLE, code);
+}
 
 /** An error that a user can act on: what happened, with what, and what to do next. */
 export class CuvetteError extends Error {

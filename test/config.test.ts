@@ -18,6 +18,7 @@ describe('settings', () => {
   it('have defaults', () => {
     expect(readConfig({}, {})).toEqual({
       autoInstall: true,
+      store: true,
       timeout: 300,
       outputLimit: 25_000,
       maxOutput: 100_000_000,

@@ -23,6 +23,7 @@ Settings for mcp and serve (flag, or environment variable):
   --sandbox on|off|auto    CUVETTE_SANDBOX        confine code; default for serve: auto, where the machine can; for mcp: off
   --network HOSTS          CUVETTE_NETWORK        what confined code may reach: none (default), allow, or hosts with commas
   --session-memory SIZE    CUVETTE_SESSION_MEMORY memory of each confined session; default 2GiB
+  --no-store               CUVETTE_STORE          keep names, addresses and tokens of labs in memory alone
   --log-level LEVEL        CUVETTE_LOG_LEVEL      debug, info, warn, error, silent; default warn
   --project FOLDER                                the project's folder; default: the current one
   --config FILE            CUVETTE_CONFIG         settings as JSON; default for serve: cuvette.json in the project's folder

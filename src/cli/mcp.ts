@@ -34,7 +34,7 @@ export async function main(args: string[]): Promise<number | undefined> {
     log.warn({ err: error }, 'start');
     return null;
   };
-  const labs = createLabs({ ...paths, project });
+  const labs = createLabs({ ...paths, project, store: config.store });
   const elsewhere = createLabInterpreters(labs);
   let confined: Confined | undefined;
   const openSessions = async () => {

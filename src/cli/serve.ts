@@ -30,7 +30,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   const paths = findPaths();
   // Others' code may come to look at what is started for it.
   const foundation = createFoundation({ config, paths, env: withoutSecrets() });
-  const labs = createLabs({ ...paths, project });
+  const labs = createLabs({ ...paths, project, store: config.store });
   const elsewhere = createLabInterpreters(labs);
   const sessions = createSessions({ config, paths, project, foundation, elsewhere });
   const stopped = stopSignal();

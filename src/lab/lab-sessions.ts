@@ -1,4 +1,4 @@
-/** Lab sessions on disk: a file of names and addresses, which anyone may read over the user's shoulder, and one of tokens, which nobody may. */
+/** Lab sessions, in memory alone, or on disk: a file of names and addresses, which anyone may read over the user's shoulder, and one of tokens, which nobody may. */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -51,6 +51,16 @@ export function createLabSessions(data: string): LabSessions {
         await writeDurably(sessionsFile, toJson({ ...sessions, [name]: session }));
       });
     },
+  };
+}
+
+/** They end with this process, and those of others are not known. */
+export function createPassingLabSessions(): LabSessions {
+  const sessions = new Map<string, LabSession>();
+  return {
+    names: async () => [...sessions.keys()],
+    get: async (name) => sessions.get(name),
+    save: async (name, session) => void sessions.set(name, session),
   };
 }
 

@@ -6,7 +6,8 @@
 import { CuvetteError } from '../errors.ts';
 import type { Lab } from './lab.ts';
 import { PROTOCOL } from './lab.ts';
-import { createLabSessions, type LabSession } from './lab-sessions.ts';
+import { createLabSessions, createPassingLabSessions, type LabSession } from './lab-sessions.ts';
+import { createLostCalls } from './lost-calls.ts';
 import type { LabContext } from './workbench.ts';
 
 export interface Labs {
@@ -32,6 +33,8 @@ export interface LabsOptions {
   cache: string;
   /** What relative paths are meant from. */
   project: string;
+  /** Whether names, addresses and tokens are kept for the next process; they are, unless told otherwise. */
+  store?: boolean;
   /** How a model is opened in this process. */
   openLocal?: OpenLocal;
 }
@@ -48,22 +51,29 @@ interface OpenLab {
   calls: number;
 }
 
+interface NamedLab {
+  entry: OpenLab;
+  /** SHA-256 of the model that it had when it was attached by this name. */
+  weights: string;
+}
+
 export function createLabs(options: LabsOptions): Labs {
   const openLocal = options.openLocal ?? opening(options);
-  const sessions = createLabSessions(options.data);
+  const sessions = options.store === false ? createPassingLabSessions() : createLabSessions(options.data);
+  const lost = createLostCalls();
   const open = new Set<OpenLab>();
-  const named = new Map<string, OpenLab>();
+  const named = new Map<string, NamedLab>();
 
   async function attach(name: string, session: LabSession, context: LabContext): Promise<Health> {
     const { endpoint, token } = session;
     const found = [...open].find((one) => one.endpoint === endpoint && one.token === token);
     const entry = found ?? { endpoint, token, lab: connect(session, context), calls: 0 };
     open.add(entry);
-    const before = named.get(name);
+    const before = named.get(name)?.entry;
     return use(entry, async (lab) => {
       const health = await lab.call('colab_status', {}, context);
       checkHealth(session, health);
-      named.set(name, entry);
+      named.set(name, { entry, weights: String(health.weights_sha256) });
       if (before && before !== entry) await closeUnused(before);
       return health;
     });
@@ -71,7 +81,7 @@ export function createLabs(options: LabsOptions): Labs {
 
   function connect({ endpoint, token }: LabSession, context: LabContext): Promise<Lab> {
     if (!isUrl(endpoint)) return openLocal(endpoint, context);
-    return import('./remote-lab.ts').then(({ createRemoteLab }) => createRemoteLab({ endpoint, token }));
+    return import('./remote-lab.ts').then(({ createRemoteLab }) => createRemoteLab({ endpoint, token, lost }));
   }
 
   async function use<T>(entry: OpenLab, work: (lab: Lab) => Promise<T>): Promise<T> {
@@ -86,23 +96,23 @@ export function createLabs(options: LabsOptions): Labs {
 
   /** A model that no name stands for any more gives its memory back, once it has answered. */
   async function closeUnused(entry: OpenLab): Promise<void> {
-    if (entry.calls > 0 || [...named.values()].includes(entry)) return;
+    if (entry.calls > 0 || [...named.values()].some((one) => one.entry === entry)) return;
     open.delete(entry);
     await entry.lab.then((lab) => lab.close()).catch(() => {});
   }
 
   /** Names that were attached by an earlier process are attached again. */
-  async function find(name: string, context: LabContext): Promise<{ entry: OpenLab; note?: string }> {
+  async function find(name: string, context: LabContext): Promise<NamedLab & { note?: string }> {
     const known = named.get(name);
-    if (known) return { entry: known };
+    if (known) return known;
     const kept = await sessions.get(name);
     if (!kept && name !== DEFAULT) throw await unknown(name);
     await attach(name, kept ?? { endpoint: DEMO, token: undefined }, context);
-    const entry = named.get(name);
-    if (!entry) throw new Error(`The lab session ${name} was closed as it was opened.`);
-    if (kept) return { entry };
+    const attached = named.get(name);
+    if (!attached) throw new Error(`The lab session ${name} was closed as it was opened.`);
+    if (kept) return attached;
     return {
-      entry,
+      ...attached,
       note: 'No lab was attached: this is demo, the small model that ships with Cuvette. colab_attach opens another.',
     };
   }
@@ -122,8 +132,8 @@ export function createLabs(options: LabsOptions): Labs {
       return health;
     },
     async call(session, primitive, args, context) {
-      const { entry, note } = await find(session, context);
-      const answer = await use(entry, (lab) => lab.call(primitive, args, context));
+      const { entry, weights, note } = await find(session, context);
+      const answer = await use(entry, (lab) => lab.call(primitive, args, { ...context, weights }));
       return { answer, ...(note !== undefined && { note }) };
     },
     async attached() {
@@ -131,7 +141,7 @@ export function createLabs(options: LabsOptions): Labs {
       const all = await Promise.all(
         names.map(async (name) => ({
           name,
-          endpoint: named.get(name)?.endpoint ?? (await sessions.get(name))?.endpoint ?? '',
+          endpoint: named.get(name)?.entry.endpoint ?? (await sessions.get(name))?.endpoint ?? '',
         })),
       );
       return all.filter(({ endpoint }) => isUrl(endpoint));
@@ -159,7 +169,7 @@ function checkHealth({ endpoint, weights }: LabSession, health: Health): void {
     );
   if (weights !== undefined && health.weights_sha256 !== weights)
     throw new CuvetteError(
-      'lab_unreachable',
+      'lab_changed',
       `The lab at ${endpoint} has another model now (${String(health.model_id)}), so its captures and probes are others too. Call colab_attach to use it all the same.`,
     );
 }

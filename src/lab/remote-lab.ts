@@ -1,87 +1,209 @@
-/** A lab that is served elsewhere, reached over HTTP with its token. The answer comes as lines of JSON, so that progress is told on the way. */
+/**
+ * A lab that is served elsewhere, reached over HTTP with its token. Every call has an id: when the connection is lost, the call goes on
+ * there, and is joined again by its id, so that it never runs twice.
+ */
 
-import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
+import { randomUUID } from 'node:crypto';
 import type { ReadableStream } from 'node:stream/web';
-import * as z from 'zod';
-import { CuvetteError, messageOf } from '../errors.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CuvetteError } from '../errors.ts';
 import type { Output } from '../interpreters/interpreter.ts';
 import { isLoopback } from '../loopback.ts';
 import type { Lab } from './lab.ts';
+import { createLostCalls, type LostCall, type LostCalls } from './lost-calls.ts';
+import type { Primitive } from './primitives/primitive.ts';
 import { ROUTED } from './primitives/table.ts';
+import { errorFrom, LostConnection, lostBy, refusal, restarted, unreachable } from './remote-errors.ts';
+import { eventsOf } from './remote-events.ts';
+import { EVENTS, HEADERS, STILL_HERE } from './wire.ts';
+import type { LabContext } from './workbench.ts';
 
-/** What the server of a lab tells while a call is answered: at last, the answer or an error. */
-const eventSchema = z.object({
-  progress: z.string().optional(),
-  output: z.record(z.string(), z.unknown()).optional(),
-  answer: z.record(z.string(), z.unknown()).optional(),
-  error: z.object({ code: z.string(), message: z.string() }).optional(),
-});
+export interface RemoteLabOptions {
+  endpoint: string;
+  token: string | undefined;
+  /** Shared with the other labs of this process: the address of a lab may change. */
+  lost?: LostCalls;
+  /** Milliseconds before each time that a lost connection is tried again. */
+  waits?: readonly number[];
+  /** Milliseconds without even a sign of life, after which a connection is dead. */
+  silence?: number;
+}
 
-export const EVENTS = 'application/x-ndjson';
+const WAITS = [0, 1000, 2000, 4000];
+/** A lab must still be waiting for its client by then. */
+const SILENCE = 2.5 * STILL_HERE;
+/** Milliseconds that telling a lab to stop may take. */
+const FAREWELL = 2000;
 
-const problemSchema = z.object({ code: z.string(), detail: z.string() });
+/** A call on its way, over however many connections. */
+interface Sent {
+  primitive: Primitive;
+  args: Record<string, unknown>;
+  id: string;
+  /** The number of the last event that came. */
+  seen: number;
+  /** How often anything came that had not come before, signs of life included. */
+  heard: number;
+  /** Whether it may have arrived: then it is joined, and not sent. */
+  mayRun: boolean;
+  /** Whether an earlier call has lost it, whose caller knows: then it is sent anew if it is not known there. */
+  isOld: boolean;
+}
 
-/** Errors that mean here what they mean there. */
-const codes = z.enum([
-  'invalid_input',
-  'unauthorized',
-  'forbidden',
-  'too_large',
-  'storage_full',
-  'bad_model',
-  'unknown_model',
-  'unknown_capture',
-  'unknown_probe',
-  'unknown_sae',
-  'unknown_file',
-  'download_failed',
-  'internal',
-]);
-
-export function createRemoteLab({ endpoint, token }: { endpoint: string; token: string | undefined }): Lab {
+export function createRemoteLab(options: RemoteLabOptions): Lab {
+  const { endpoint, token, lost = createLostCalls(), waits = WAITS, silence = SILENCE } = options;
   const base = parseEndpoint(endpoint);
+  const access = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const farewells = new Set<Promise<unknown>>();
 
-  async function send(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
-    const primitive = ROUTED.find((one) => one.name === name);
-    if (!primitive) throw new Error(`There is no primitive ${name}.`);
+  /** Over as many connections as it takes, while there are any that bring something. */
+  async function persist(sent: Sent, context: LabContext): Promise<Record<string, unknown>> {
+    for (let failures = 0; ; failures += 1) {
+      const { heard } = sent;
+      try {
+        return await attempt(sent, context);
+      } catch (error) {
+        if (!(error instanceof LostConnection) || context.signal.aborted) throw error;
+        sent.mayRun ||= error.isSent;
+        // Whoever only asks a question where nobody is should hear so at once.
+        if (!sent.mayRun && !hasId(sent.primitive)) throw error;
+        if (sent.heard > heard) failures = 0;
+        const wait = waits[failures];
+        if (wait === undefined) throw error;
+        if (failures === 0) context.progress('The connection to the lab was lost; trying again.');
+        await sleep(wait, undefined, { signal: context.signal });
+      }
+    }
+  }
+
+  async function attempt(sent: Sent, context: LabContext): Promise<Record<string, unknown>> {
+    const connection = openConnection(context.signal, silence);
+    try {
+      const body = await send(sent, context.weights, connection.signal);
+      if (!body) return await sendAnew(sent, context);
+      connection.isAlive();
+      for await (const event of eventsOf(body, endpoint)) {
+        connection.isAlive();
+        if (event.number !== undefined && event.number <= sent.seen) continue;
+        sent.seen = event.number ?? sent.seen;
+        sent.heard += 1;
+        if (event.progress !== undefined) context.progress(event.progress);
+        if (event.output) context.output?.(event.output as unknown as Output);
+        if (event.error) throw errorFrom(event.error.code, event.error.message, endpoint);
+        if (event.answer) return event.answer;
+      }
+      throw new LostConnection('it ended before its answer', true);
+    } finally {
+      connection.close();
+    }
+  }
+
+  /** The events that are to come; nothing, if the call was to be joined and is not known there. */
+  async function send(
+    { primitive, args, id, seen, mayRun }: Sent,
+    weights: string | undefined,
+    signal: AbortSignal,
+  ): Promise<ReadableStream<Uint8Array> | undefined> {
     const { method, path } = primitive.route;
+    const isJoin = hasId(primitive) && mayRun;
     const url = new URL(`${base}${path}`);
     if (method === 'GET') for (const [key, value] of Object.entries(args)) url.searchParams.set(key, String(value));
-    return fetch(url, {
+    const response = await fetch(url, {
       method,
       headers: {
         accept: EVENTS,
-        ...(token && { authorization: `Bearer ${token}` }),
+        ...access,
+        ...(weights !== undefined && { [HEADERS.model]: weights }),
+        ...(hasId(primitive) && { [HEADERS.id]: id }),
+        ...(isJoin && { [HEADERS.join]: '1', [HEADERS.after]: String(seen) }),
         ...(method === 'POST' && { 'content-type': 'application/json' }),
       },
       ...(method === 'POST' && { body: JSON.stringify(args) }),
       // A token must not be led elsewhere.
-      redirect: 'error',
+      redirect: 'manual',
       signal,
+    }).catch((error: unknown) => {
+      throw lostBy(error);
     });
+    const { ok, body, headers } = response;
+    if (ok && body && headers.get('content-type')?.includes(EVENTS)) return body as ReadableStream<Uint8Array>;
+    const refused = await refusal(response, endpoint);
+    if (isJoin && refused instanceof CuvetteError && refused.code === 'unknown_call') return undefined;
+    // What stands in for a lab while that is away is no reason to give a call up.
+    if (isJoin && refused instanceof CuvetteError && refused.code === 'lab_unreachable')
+      throw new LostConnection(`something else answers there with status ${response.status}`, true, refused);
+    throw refused;
+  }
+
+  /** What keeps something may have kept it already: whether to do it again is for the caller to say. */
+  async function sendAnew(sent: Sent, context: LabContext): Promise<Record<string, unknown>> {
+    if (!sent.isOld && sent.primitive.effect !== 'reads') throw restarted(endpoint);
+    Object.assign(sent, { seen: 0, mayRun: false, isOld: false } satisfies Partial<Sent>);
+    return attempt(sent, context);
+  }
+
+  /** Without it, the lab would go on for a while, in case the client comes back. */
+  function sayStop(id: string): void {
+    const signal = AbortSignal.timeout(FAREWELL);
+    const farewell = fetch(`${base}/calls/${id}`, { method: 'DELETE', headers: access, redirect: 'manual', signal })
+      .then((response) => response.body?.cancel())
+      .catch(() => {})
+      .finally(() => farewells.delete(farewell));
+    farewells.add(farewell);
   }
 
   return {
-    async call(name, args, { signal, progress, output }) {
+    async call(name, args, context) {
+      context.signal.throwIfAborted();
+      const primitive = primitiveOf(name);
+      const same: LostCall = { of: context.weights ?? endpoint, name, args };
+      const known = hasId(primitive) ? lost.take(same) : undefined;
+      const isOld = known !== undefined;
+      const sent: Sent = { primitive, args, id: known ?? randomUUID(), seen: 0, heard: 0, mayRun: isOld, isOld };
       try {
-        const response = await send(name, args, signal);
-        if (!response.ok || !response.body) throw await refusal(response, endpoint);
-        for await (const event of eventsOf(response.body)) {
-          if (event.progress !== undefined) progress(event.progress);
-          if (event.output) output?.(event.output as unknown as Output);
-          if (event.error) throw asError(event.error.code, event.error.message, endpoint);
-          if (event.answer) return event.answer;
-        }
-        throw new Error('it ended before its answer');
+        return await persist(sent, context);
       } catch (error) {
-        signal.throwIfAborted();
-        if (error instanceof CuvetteError) throw error;
-        throw unreachable(endpoint, reasonOf(error), error);
+        if (context.signal.aborted && hasId(primitive)) sayStop(sent.id);
+        context.signal.throwIfAborted();
+        if (!(error instanceof LostConnection)) throw error;
+        const mayRun = sent.mayRun && hasId(primitive);
+        if (mayRun) lost.keep(same, sent.id);
+        throw unreachable(endpoint, error, mayRun);
       }
     },
-    close: async () => {},
+    close: async () => void (await Promise.all(farewells)),
   };
+}
+
+interface Connection {
+  signal: AbortSignal;
+  isAlive(): void;
+  close(): void;
+}
+
+/** Ends with the caller's patience, or when it has been silent for too long: a cable that was pulled says nothing. */
+function openConnection(signal: AbortSignal, silence: number): Connection {
+  const silent = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    signal: AbortSignal.any([signal, silent.signal]),
+    isAlive() {
+      clearTimeout(timer);
+      timer = setTimeout(() => silent.abort(new Error('nothing came from it any more')), silence);
+    },
+    close: () => clearTimeout(timer),
+  };
+}
+
+function primitiveOf(name: string): Primitive {
+  const primitive = ROUTED.find((one) => one.name === name);
+  if (!primitive) throw new Error(`There is no primitive ${name}.`);
+  return primitive;
+}
+
+/** What is asked by GET is quick, and is simply asked again. */
+function hasId({ route }: Primitive): boolean {
+  return route.method === 'POST';
 }
 
 /** Without a slash at its end. A token that goes over a network in the clear is anybody's. */
@@ -95,41 +217,4 @@ function parseEndpoint(endpoint: string): string {
   if (url.username || url.password || url.search || url.hash)
     throw new CuvetteError('invalid_input', `Give the address alone, as in https://host:8787, and the token as token.`);
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
-}
-
-async function* eventsOf(body: NonNullable<Response['body']>): AsyncGenerator<z.infer<typeof eventSchema>> {
-  const lines = createInterface({
-    input: Readable.fromWeb(body as ReadableStream),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  });
-  for await (const line of lines) if (line.trim() !== '') yield eventSchema.parse(JSON.parse(line));
-}
-
-async function refusal(response: Response, endpoint: string): Promise<CuvetteError> {
-  if (response.status === 401)
-    return new CuvetteError(
-      'unauthorized',
-      `The lab at ${endpoint} wants its token, which it printed when it started. Call colab_attach with endpoint and token.`,
-    );
-  const problem = problemSchema.safeParse(await response.json().catch(() => undefined));
-  if (problem.success) return asError(problem.data.code, problem.data.detail, endpoint);
-  return unreachable(endpoint, `it answered with status ${response.status}`);
-}
-
-function asError(code: string, message: string, endpoint: string): CuvetteError {
-  const known = codes.safeParse(code);
-  return known.success ? new CuvetteError(known.data, message) : unreachable(endpoint, message);
-}
-
-function unreachable(endpoint: string, why: string, cause?: unknown): CuvetteError {
-  return new CuvetteError(
-    'lab_unreachable',
-    `The lab at ${endpoint} does not answer as a lab does: ${why}. See that it runs (cuvette lab serve --model MODEL), then call colab_attach again.`,
-    { cause },
-  );
-}
-
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error ? cause.message || messageOf(error) : messageOf(error);
 }

@@ -15,6 +15,8 @@ export interface LabContext {
   progress(message: string): void;
   /** Takes what code shows, as it is shown. */
   output?(output: Output): void;
+  /** SHA-256 of the model that the caller means: a lab elsewhere that has another refuses the call. */
+  weights?: string;
 }
 
 /** The Python that holds the model, for code beside it. */

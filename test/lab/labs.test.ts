@@ -1,21 +1,20 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
-import { createAdaptorServer } from '@hono/node-server';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createLabs, type OpenLocal } from '../../src/lab/labs.ts';
+import { createLabs, type LabsOptions, type OpenLocal } from '../../src/lab/labs.ts';
 import { createLab } from '../../src/lab/local-lab.ts';
-import { createLog } from '../../src/log.ts';
-import { createLabApp } from '../../src/surfaces/lab/app.ts';
+import { EVENTS } from '../../src/lab/wire.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { openCutProxy } from './cut-proxy.ts';
+import { createFakeLab } from './fake-lab.ts';
+import { serveLab, serveOther, TOKEN } from './served.ts';
 import { createToyEngine, type ToyEngine } from './toy-engine.ts';
 import { toyLab } from './toy-lab.ts';
 
 const context = { signal: new AbortController().signal, progress: () => {} };
-const TOKEN = 'a-token-that-is-long-enough';
 
-function openLabs(data = temporaryFolder()) {
+function openLabs(data = temporaryFolder(), options: Partial<LabsOptions> = {}) {
   const opened: { model: string; engine: ToyEngine }[] = [];
   const openLocal: OpenLocal = async (model) => {
     if (model === 'missing') throw new Error('no such model');
@@ -23,24 +22,18 @@ function openLabs(data = temporaryFolder()) {
     opened.push({ model, engine });
     return createLab(engine, { data, cache: data, project: data }, undefined);
   };
-  const labs = createLabs({ data, cache: data, project: data, openLocal });
+  const labs = createLabs({ data, cache: data, project: data, openLocal, ...options });
   onTestFinished(() => labs.close());
   return { labs, opened, data };
 }
 
-async function serve(lab = toyLab().lab): Promise<{ url: string; server: Server }> {
-  const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', log: createLog('silent') });
-  return listening(createAdaptorServer({ fetch: app.fetch }) as Server);
+const notFound = JSON.stringify({ code: 'not_found', detail: 'There is no GET /health here.' });
+
+function answering(status: number, type: string, text: string): RequestListener {
+  return (_, response) => response.writeHead(status, { 'content-type': type }).end(text);
 }
 
-async function listening(server: Server): Promise<{ url: string; server: Server }> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
-}
+const serve = (lab = toyLab().lab) => serveLab(lab);
 
 describe('without an attach', () => {
   test('the default session is the model that ships, and the answer says so', async () => {
@@ -204,28 +197,52 @@ describe('attaching a lab by its URL', () => {
     });
   });
 
-  test('that is something else says so, and is not led elsewhere', async () => {
-    const other = await listening(createServer((_, response) => response.writeHead(200).end('<html>')));
+  test.each<[string, RequestListener, RegExp]>([
+    ['a page', answering(200, 'text/html', '<html>'), /status 200 and text\/html/],
+    ['a page that is not there', answering(404, 'text/html', '<html>'), /status 404 and text\/html/],
+    ['JSON of something else', answering(200, 'application/json', '{"ok":true}'), /status 200 and application\/json/],
+    ['lines of something else', answering(200, EVENTS, '[1, 2]\n'), /no event \(\[1, 2\]\)/],
+    ['another service of ours', answering(404, 'application/problem+json', notFound), /There is no GET \/health here/],
+  ])('that is %s says so', async (_, answer, why) => {
+    const { url } = await serveOther(answer);
+    await expect(openLabs().labs.attach('default', url, TOKEN, context)).rejects.toMatchObject({
+      code: 'lab_unreachable',
+      message: expect.stringMatching(
+        new RegExp(`${url} does not answer as a lab does: .*${why.source}.*cuvette lab serve`),
+      ),
+    });
+  });
+
+  test('is not led elsewhere with its token', async () => {
     const seen: unknown[] = [];
-    const target = await listening(
-      createServer((request, response) => {
-        seen.push(request.headers);
-        response.end();
-      }),
-    );
-    const redirect = await listening(
-      createServer((_, response) => response.writeHead(302, { location: target.url }).end()),
-    );
-    const { labs } = openLabs();
-    for (const { url } of [other, redirect])
-      await expect(labs.attach('default', url, TOKEN, context)).rejects.toMatchObject({ code: 'lab_unreachable' });
+    const target = await serveOther((request, response) => {
+      seen.push(request.headers);
+      response.end();
+    });
+    const { url } = await serveOther((_, response) => response.writeHead(302, { location: target.url }).end());
+    await expect(openLabs().labs.attach('default', url, TOKEN, context)).rejects.toMatchObject({
+      code: 'lab_unreachable',
+      message: expect.stringContaining(`it leads to ${target.url}`),
+    });
     expect(seen).toEqual([]);
   });
 
+  test('without the certificate that its address asks for says so at once', async () => {
+    const { url } = await serve();
+    const told: string[] = [];
+    const attached = openLabs().labs.attach('default', url.replace('http:', 'https:'), TOKEN, {
+      ...context,
+      progress: (line) => told.push(line),
+    });
+    await expect(attached).rejects.toMatchObject({
+      code: 'lab_unreachable',
+      message: expect.stringMatching(/does not answer: .*(SSL|TLS|wrong version).*cuvette lab serve/is),
+    });
+    expect(told).toEqual([]);
+  });
+
   test('of another protocol says so', async () => {
-    const { url } = await listening(
-      createServer((_, response) => response.end(`${JSON.stringify({ answer: { ok: true, protocol: 99 } })}\n`)),
-    );
+    const { url } = await serveOther(answering(200, EVENTS, '{"answer": {"ok": true, "protocol": 99}}\n'));
     await expect(openLabs().labs.attach('default', url, TOKEN, context)).rejects.toThrow(
       /speaks protocol 99, and this Cuvette 1/,
     );
@@ -259,5 +276,42 @@ describe('attaching a lab by its URL', () => {
     );
     await next.labs.attach('remote', changed.url, TOKEN, context);
     expect((await next.labs.call('remote', 'colab_status', {}, context)).answer).toMatchObject({ model_id: 'another' });
+  });
+
+  test('that gets another model while it is attached refuses calls, until it is attached again', async () => {
+    const [before, after] = [createFakeLab('before'), createFakeLab('after')];
+    const proxy = await openCutProxy((await serveLab(before.lab)).url);
+    const { labs } = openLabs();
+    await labs.attach('a', proxy.url, TOKEN, context);
+    proxy.lead((await serveLab(after.lab)).url);
+    proxy.cut();
+    const capture = (name: string) => labs.call(name, 'capture_acts', { prompt: 'the', layers: [0] }, context);
+    await labs.attach('b', proxy.url, TOKEN, context);
+    for (const call of [capture('a'), labs.call('a', 'colab_status', {}, context)])
+      await expect(call).rejects.toMatchObject({
+        code: 'lab_changed',
+        message: expect.stringMatching(/another model now \(after\).*colab_attach/),
+      });
+    expect([...before.calls, ...after.calls]).toEqual([]);
+    const called = capture('b');
+    (await after.started(0)).answer({ kept: 'b' });
+    expect((await called).answer).toEqual({ kept: 'b' });
+    await labs.attach('a', proxy.url, TOKEN, context);
+    expect((await labs.call('a', 'colab_status', {}, context)).answer).toMatchObject({ model_id: 'after' });
+  });
+});
+
+test('without a store, names and tokens are known to this process, and nothing is written', async () => {
+  const data = temporaryFolder();
+  const { lab } = createFakeLab();
+  const { url } = await serveLab(lab);
+  const { labs } = openLabs(data, { store: false });
+  await labs.attach('remote', url, TOKEN, context);
+  expect((await labs.call('remote', 'colab_status', {}, context)).answer).toMatchObject({ model_id: 'fake' });
+  await expect(labs.call('other', 'colab_status', {}, context)).rejects.toThrow(/There are: default, remote\./);
+  expect(readdirSync(data)).toEqual([]);
+  const next = openLabs(data, { store: false });
+  await expect(next.labs.call('remote', 'colab_status', {}, context)).rejects.toMatchObject({
+    code: 'unknown_session',
   });
 });

@@ -1,13 +1,12 @@
-/** A lab over HTTP: a route for each primitive, behind a token. Who asks for lines of JSON is told of progress on the way. */
+/** A lab over HTTP: a route for each primitive, behind a token. Who asks for lines of JSON is told of progress on the way, and may come back for the rest. */
 
-import { Hono } from 'hono';
+import { Hono, type HonoRequest } from 'hono';
 import { readConfig } from '../../config.ts';
-import { CuvetteError, toCuvetteError } from '../../errors.ts';
+import { CuvetteError } from '../../errors.ts';
 import type { Lab } from '../../lab/lab.ts';
 import type { Primitive } from '../../lab/primitives/primitive.ts';
 import { ROUTED } from '../../lab/primitives/table.ts';
-import { EVENTS } from '../../lab/remote-lab.ts';
-import type { LabContext } from '../../lab/workbench.ts';
+import { EVENTS, HEADERS } from '../../lab/wire.ts';
 import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
 import { goneSignal } from '../rest/caller.ts';
@@ -15,6 +14,9 @@ import { createGuards, limitBody } from '../rest/guards.ts';
 import type { RestEnv } from '../rest/principal.ts';
 import { notFound, onError } from '../rest/problem.ts';
 import { isSame } from '../rest/secrets.ts';
+import { lastOf, streamed } from './answers.ts';
+import { type CallLimits, createCalls } from './calls.ts';
+import { createModelCheck } from './model-check.ts';
 
 export interface LabAppOptions {
   lab: Lab;
@@ -24,13 +26,14 @@ export interface LabAppOptions {
   /** Of the tunnel that leads here, at this moment. */
   names?: () => string[];
   log: Logger;
+  limits?: Partial<CallLimits>;
 }
 
 const MOST_BODY = 64 * 1024 * 1024;
-/** Milliseconds; clients take a connection for dead that says nothing for minutes. */
-const STILL_HERE = 15_000;
 
-export function createLabApp({ lab, token, host, names, log }: LabAppOptions): Hono<RestEnv> {
+export function createLabApp({ lab, token, host, names, log, limits }: LabAppOptions): Hono<RestEnv> {
+  const calls = createCalls(lab, log, limits);
+  const checkModel = createModelCheck(lab);
   const app = new Hono<RestEnv>();
   app.onError(onError(log));
   app.notFound(notFound);
@@ -46,14 +49,19 @@ export function createLabApp({ lab, token, host, names, log }: LabAppOptions): H
   });
   app.use(limitBody(MOST_BODY));
   app.get('/', (c) => c.json({ service: 'cuvette lab', version: VERSION, routes: ROUTED.map(routeOf) }));
-  for (const primitive of ROUTED) {
-    const { method, path } = primitive.route;
-    app.on(method, path, async (c) => {
-      const args = method === 'GET' ? c.req.query() : await bodyOf(c.req.raw);
-      const call: Call = (context) => lab.call(primitive.name, args, context);
-      if (!c.req.header('accept')?.includes(EVENTS))
-        return c.json(await call({ progress: () => {}, signal: goneSignal(c) }));
-      return stream(call, goneSignal(c), log);
+  app.delete('/calls/:id', (c) => {
+    calls.stop(c.req.param('id'));
+    return c.body(null, 204);
+  });
+  for (const { name, route } of ROUTED) {
+    app.on(route.method, route.path, async (c) => {
+      const gone = goneSignal(c);
+      await checkModel(c.req.header(HEADERS.model));
+      const args = route.method === 'GET' ? c.req.query() : await bodyOf(c.req.raw);
+      const { id, isJoin, after } = joiningOf(c.req);
+      const listener = calls.find({ id, isJoin, name, args }).listen(after);
+      if (c.req.header('accept')?.includes(EVENTS)) return streamed(listener, gone);
+      return c.json(await lastOf(listener, gone));
     });
   }
   return app;
@@ -74,37 +82,17 @@ async function bodyOf(request: Request): Promise<Record<string, unknown>> {
   throw new CuvetteError('invalid_input', 'The body of the request must be a JSON object.');
 }
 
-type Call = (context: LabContext) => Promise<Record<string, unknown>>;
-
-/** Progress as it comes, a sign of life now and then, and at last the answer or the error, each a line. */
-function stream(call: Call, gone: AbortSignal, log: Logger): Response {
-  const encoder = new TextEncoder();
-  const stop = new AbortController();
-  const body = new ReadableStream<Uint8Array>({
-    async start(controller) {
-      const write = (event: Record<string, unknown>) => {
-        if (!stop.signal.aborted) controller.enqueue(encoder.encode(`${JSON.stringify(event)}\n`));
-      };
-      const timer = setInterval(() => write({}), STILL_HERE);
-      try {
-        const signal = AbortSignal.any([gone, stop.signal]);
-        const answer = await call({
-          signal,
-          progress: (progress) => write({ progress }),
-          output: (output) => write({ output }),
-        });
-        write({ answer });
-      } catch (error) {
-        const { code, message } = toCuvetteError(error);
-        const isFault = code === 'internal' && !gone.aborted && !stop.signal.aborted;
-        log[isFault ? 'error' : 'debug']({ err: error }, 'lab');
-        write({ error: { code, message } });
-      } finally {
-        clearInterval(timer);
-        if (!stop.signal.aborted) controller.close();
-      }
-    },
-    cancel: () => stop.abort(),
-  });
-  return new Response(body, { headers: { 'content-type': EVENTS, 'cache-control': 'no-cache' } });
+/** What only reads, by GET, can be asked again without an id. */
+function joiningOf(request: HonoRequest): { id: string | undefined; isJoin: boolean; after: number } {
+  const id = request.method === 'GET' ? undefined : request.header(HEADERS.id);
+  const isJoin = request.header(HEADERS.join) === '1';
+  if (id === undefined ? isJoin : !/^[\x21-\x7e]{1,200}$/.test(id))
+    throw new CuvetteError(
+      'invalid_input',
+      `To join a call, give its id in the header ${HEADERS.id}: 1 to 200 characters, without spaces.`,
+    );
+  const after = request.header(HEADERS.after) ?? '0';
+  if (!/^\d{1,9}$/.test(after))
+    throw new CuvetteError('invalid_input', `The header ${HEADERS.after} must be the number of an event.`);
+  return { id, isJoin, after: Number(after) };
 }

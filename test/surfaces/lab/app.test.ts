@@ -1,6 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createLog } from '../../../src/log.ts';
 import { createLabApp } from '../../../src/surfaces/lab/app.ts';
+import { createFakeLab } from '../../lab/fake-lab.ts';
+import { serveLab } from '../../lab/served.ts';
 import { toyLab } from '../../lab/toy-lab.ts';
 
 const TOKEN = 'a-token-that-is-long-enough';
@@ -108,4 +110,111 @@ describe('access', () => {
     });
     expect(response.status).toBe(413);
   });
+});
+
+describe('a call by its id', () => {
+  async function serveFake() {
+    const fake = createFakeLab();
+    const { url } = await serveLab(fake.lab);
+    const stop = new AbortController();
+    const post = (headers: Record<string, string>, body: unknown = {}) =>
+      fetch(`${url}/capture`, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { ...bearer, ...headers },
+        signal: stop.signal,
+      });
+    const remove = (id: string) => fetch(`${url}/calls/${id}`, { method: 'DELETE', headers: bearer });
+    return { ...fake, url, post, remove, stop };
+  }
+
+  test('is the same for who asks for lines and who asks for the answer alone', async () => {
+    const { post, started, calls } = await serveFake();
+    const first = post({ 'x-request-id': 'a' });
+    const there = await started(0);
+    there.context.progress('one');
+    there.answer({ kept: 1 });
+    expect(await (await first).json()).toEqual({ kept: 1 });
+    const lines = await post({ 'x-request-id': 'a', 'x-join': '1', 'x-after': '1', accept: 'application/x-ndjson' });
+    expect(await lines.text()).toBe('{"number":2,"answer":{"kept":1}}\n');
+    expect(calls).toHaveLength(1);
+  });
+
+  test('is refused with other arguments, a wrong id, or a wrong number', async () => {
+    const { post, started, calls } = await serveFake();
+    const first = post({ 'x-request-id': 'a' }, { prompt: 'a' });
+    await started(0);
+    for (const [headers, body] of [
+      [{ 'x-request-id': 'a' }, { prompt: 'b' }],
+      [{ 'x-request-id': 'a b' }, {}],
+      [{ 'x-join': '1' }, {}],
+      [{ 'x-request-id': 'b', 'x-after': '-1' }, {}],
+    ] as const) {
+      const response = await post(headers, body);
+      expect(await response.json()).toMatchObject({ status: 400, code: 'invalid_input' });
+    }
+    expect(calls.map(({ args }) => args)).toEqual([{ prompt: 'a' }]);
+    calls[0]?.answer({});
+    await first;
+  });
+
+  test('is stopped by DELETE, with the token', async () => {
+    const { url, post, remove, started } = await serveFake();
+    const call = post({ 'x-request-id': 'a', accept: 'application/x-ndjson' });
+    const { aborted, context } = await started(0);
+    expect((await fetch(`${url}/calls/a`, { method: 'DELETE' })).status).toBe(401);
+    expect(context.signal.aborted).toBe(false);
+    expect((await remove('a')).status).toBe(204);
+    await aborted;
+    expect(await (await call).text()).toMatch(/^{"number":1,"error":/);
+    expect(await (await remove('a')).json()).toMatchObject({ status: 404, code: 'unknown_call' });
+  });
+
+  test.each([{}, { accept: 'application/x-ndjson' }])(
+    'is not needed: without one, who goes away stops it (%j)',
+    async (headers) => {
+      const { post, started, stop } = await serveFake();
+      const call = post(headers)
+        .then((response) => response.text())
+        .catch(() => {});
+      const { aborted } = await started(0);
+      stop.abort();
+      await aborted;
+      await call;
+    },
+  );
+
+  test('for another model is refused before anything runs', async () => {
+    const { url, post, calls, started } = await serveFake();
+    const refused = await post({ 'x-request-id': 'a', 'x-model': 'other' });
+    expect(await refused.json()).toMatchObject({
+      status: 409,
+      code: 'lab_changed',
+      detail: expect.stringMatching(/\(fake\).*colab_attach/),
+    });
+    const health = await fetch(`${url}/health`, { headers: { ...bearer, 'x-model': 'other' } });
+    expect(health.status).toBe(409);
+    expect(calls).toHaveLength(0);
+    const accepted = post({ 'x-request-id': 'a', 'x-model': 'fake'.padEnd(64, '0') });
+    (await started(0)).answer({ kept: 1 });
+    expect((await accepted).status).toBe(200);
+  });
+});
+
+test('who waits for lines is shown now and then that the call is alive', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { lab, started } = createFakeLab();
+  const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', log: createLog('silent') });
+  const response = await app.request('http://127.0.0.1:8787/capture', {
+    method: 'POST',
+    body: '{}',
+    headers: { ...bearer, accept: 'application/x-ndjson' },
+  });
+  const there = await started(0);
+  const text = response.text();
+  await vi.advanceTimersByTimeAsync(40_000);
+  there.answer({ kept: 1 });
+  expect(await text).toBe('{}\n{}\n{"number":1,"answer":{"kept":1}}\n');
+  expect(vi.getTimerCount()).toBe(0);
 });

@@ -1,0 +1,84 @@
+/** A way to a server on this machine that a test can cut, as a tunnel or a network would be. */
+
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export interface CutProxy {
+  url: string;
+  /** Ends every connection, without a word. */
+  cut(): void;
+  /** Lets nothing through any more on the connections that there are, and keeps them open. */
+  freeze(): void;
+  /** Ends as many of the next connections as they come. */
+  refuse(count: number): void;
+  /** Cuts once this many bytes more have come from the server. */
+  cutAfter(bytes: number): void;
+  /** Later connections go to another server. */
+  lead(url: string): void;
+  /** How many connections have come. */
+  connections(): number;
+}
+
+export async function openCutProxy(url: string): Promise<CutProxy> {
+  let port = portOf(url);
+  let refused = 0;
+  let left = Number.POSITIVE_INFINITY;
+  let count = 0;
+  const sockets = new Set<Socket>();
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const server = createServer((client) => {
+    count += 1;
+    client.on('error', () => {});
+    refused -= 1;
+    if (refused >= 0) {
+      client.destroy();
+      return;
+    }
+    const target = connect(port, '127.0.0.1');
+    for (const socket of [client, target]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        sockets.delete(socket);
+        client.destroy();
+        target.destroy();
+      });
+    }
+    client.pipe(target);
+    target.on('data', (chunk) => {
+      client.write(chunk.subarray(0, left));
+      left -= chunk.length;
+      if (left > 0) return;
+      left = Number.POSITIVE_INFINITY;
+      client.end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    cut();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut,
+    freeze() {
+      for (const socket of sockets) socket.pause();
+    },
+    refuse: (number) => {
+      refused = number;
+    },
+    cutAfter: (bytes) => {
+      left = bytes;
+    },
+    lead: (other) => {
+      port = portOf(other);
+    },
+    connections: () => count,
+  };
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
+}

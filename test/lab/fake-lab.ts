@@ -1,0 +1,58 @@
+/** A lab that computes nothing: a test sees each call as it comes, and answers it when it likes. */
+
+import { type Lab, PROTOCOL } from '../../src/lab/lab.ts';
+import type { LabContext } from '../../src/lab/workbench.ts';
+
+export interface FakeCall {
+  name: string;
+  args: Record<string, unknown>;
+  context: LabContext;
+  answer(answer: Record<string, unknown>): void;
+  fail(error: Error): void;
+  /** Settles when the call is aborted. */
+  aborted: Promise<void>;
+}
+
+export interface FakeLab {
+  lab: Lab;
+  calls: FakeCall[];
+  /** The call of this number, counted from 0, once it has come. */
+  started(number: number): Promise<FakeCall>;
+}
+
+export function createFakeLab(model = 'fake'): FakeLab {
+  const calls: FakeCall[] = [];
+  const waiting = new Set<() => void>();
+  const health = { ok: true, protocol: PROTOCOL, model_id: model, weights_sha256: model.padEnd(64, '0') };
+  const lab: Lab = {
+    async call(name, args, context) {
+      if (name === 'colab_status') return health;
+      return new Promise((resolve, reject) => {
+        const aborted = new Promise<void>((settle) => {
+          context.signal.addEventListener('abort', () => {
+            settle();
+            reject(context.signal.reason);
+          });
+        });
+        calls.push({ name, args, context, answer: resolve, fail: reject, aborted });
+        for (const look of waiting) look();
+      });
+    },
+    close: async () => {},
+  };
+  return {
+    lab,
+    calls,
+    started: (number) =>
+      new Promise((resolve) => {
+        const look = () => {
+          const call = calls[number];
+          if (!call) return;
+          waiting.delete(look);
+          resolve(call);
+        };
+        waiting.add(look);
+        look();
+      }),
+  };
+}

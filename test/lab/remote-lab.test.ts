@@ -1,0 +1,331 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Output } from '../../src/interpreters/interpreter.ts';
+import { createLostCalls } from '../../src/lab/lost-calls.ts';
+import { createRemoteLab, type RemoteLabOptions } from '../../src/lab/remote-lab.ts';
+import type { LabContext } from '../../src/lab/workbench.ts';
+import { type CutProxy, openCutProxy } from './cut-proxy.ts';
+import { createFakeLab } from './fake-lab.ts';
+import { serveLab, serveOther, TOKEN } from './served.ts';
+
+const LOST = 'The connection to the lab was lost; trying again.';
+const KEEPS = ['capture_acts', { prompt: 'the', layers: [0] }] as const;
+const READS = ['steer', { prompt: 'the', layer: 0, direction_id: 'a', alpha: 1 }] as const;
+
+const printing = (text: string): Output => ({ type: 'stream', name: 'stdout', text });
+
+async function open() {
+  const fake = createFakeLab();
+  const { url } = await serveLab(fake.lab);
+  const proxy = await openCutProxy(url);
+  return { ...fake, url, proxy, ...client(proxy.url) };
+}
+
+function client(endpoint: string, options: Partial<RemoteLabOptions> = {}) {
+  const remote = createRemoteLab({ endpoint, token: TOKEN, waits: [0, 0, 0, 0], ...options });
+  onTestFinished(() => remote.close());
+  const told: string[] = [];
+  const printed: unknown[] = [];
+  const waiting = new Map<string, () => void>();
+  const stop = new AbortController();
+  const context: LabContext = {
+    signal: stop.signal,
+    progress(message) {
+      told.push(message);
+      waiting.get(message)?.();
+    },
+    output: (output) => printed.push(output),
+  };
+  const hears = (message: string) =>
+    new Promise<void>((resolve) => {
+      waiting.set(message, resolve);
+      if (told.includes(message)) resolve();
+    });
+  return { remote, told, printed, stop, context, hears };
+}
+
+/** Cuts the connection, and all that follow it, until the client has given up. */
+async function loseForGood(proxy: CutProxy, call: Promise<unknown>): Promise<unknown> {
+  proxy.refuse(Number.POSITIVE_INFINITY);
+  proxy.cut();
+  const error = await call.catch((reason: unknown) => reason);
+  proxy.refuse(0);
+  return error;
+}
+
+describe('a call whose connection is cut', () => {
+  test('goes on, and tells each event once', async () => {
+    const { remote, proxy, calls, started, told, printed, context, hears } = await open();
+    const call = remote.call(...KEEPS, context);
+    const there = await started(0);
+    there.context.progress('one');
+    there.context.output?.(printing('a'));
+    await hears('one');
+    proxy.cut();
+    await hears(LOST);
+    there.context.progress('two');
+    there.context.output?.(printing('b'));
+    await hears('two');
+    there.answer({ kept: 1 });
+    expect(await call).toEqual({ kept: 1 });
+    expect(told).toEqual(['one', LOST, 'two']);
+    expect(printed).toEqual([printing('a'), printing('b')]);
+    expect(calls).toHaveLength(1);
+  });
+
+  test('gets the answer that was given while it was away', async () => {
+    const { remote, proxy, calls, started, context, told, hears } = await open();
+    const call = remote.call(...KEEPS, context);
+    const there = await started(0);
+    there.context.progress('one');
+    await hears('one');
+    proxy.refuse(3);
+    proxy.cut();
+    there.answer({ kept: 1 });
+    expect(await call).toEqual({ kept: 1 });
+    expect(calls).toHaveLength(1);
+    expect(told).toEqual(['one', LOST]);
+  });
+
+  test('in the middle of its answer gets it whole', async () => {
+    const { remote, proxy, calls, started, context, hears } = await open();
+    const call = remote.call(...KEEPS, context);
+    const there = await started(0);
+    there.context.progress('one');
+    await hears('one');
+    proxy.cutAfter(50_000);
+    const answer = { text: 'é'.repeat(200_000) };
+    there.answer(answer);
+    expect(await call).toEqual(answer);
+    await hears(LOST);
+    expect(calls).toHaveLength(1);
+  });
+
+  test('without a word is taken for cut, and goes on', async () => {
+    const { proxy, calls, started } = await open();
+    const { remote, context, hears, told } = client(proxy.url, { silence: 500 });
+    const call = remote.call(...KEEPS, context);
+    const there = await started(0);
+    there.context.progress('one');
+    await hears('one');
+    proxy.freeze();
+    await hears(LOST);
+    there.answer({ kept: 1 });
+    expect(await call).toEqual({ kept: 1 });
+    expect(told.slice(0, 2)).toEqual(['one', LOST]);
+    expect(calls).toHaveLength(1);
+  });
+
+  test('gets the error that it ended with', async () => {
+    const { remote, proxy, calls, started, context, hears } = await open();
+    const call = remote.call(...KEEPS, context);
+    const there = await started(0);
+    there.context.progress('one');
+    await hears('one');
+    proxy.cut();
+    there.fail(new Error('no such thing'));
+    await expect(call).rejects.toMatchObject({ code: 'internal', message: 'no such thing' });
+    expect(calls).toHaveLength(1);
+  });
+
+  test('may be cut more often than there are tries, while something comes in between', async () => {
+    const { remote, proxy, calls, started, context, told, hears } = await open();
+    const call = remote.call(...KEEPS, context);
+    const there = await started(0);
+    for (let i = 0; i < 7; i++) {
+      there.context.progress(`step ${i}`);
+      await hears(`step ${i}`);
+      proxy.cut();
+    }
+    there.answer({ kept: 1 });
+    expect(await call).toEqual({ kept: 1 });
+    expect(told.filter((line) => line === LOST)).toHaveLength(7);
+    expect(calls).toHaveLength(1);
+  });
+
+  test('is not given up for what a tunnel answers in place of the lab', async () => {
+    const { remote, proxy, url, calls, started, context, hears } = await open();
+    const call = remote.call(...KEEPS, context);
+    const there = await started(0);
+    there.context.progress('one');
+    await hears('one');
+    let asked = 0;
+    const page = await serveOther((_, response) => {
+      asked += 1;
+      response.writeHead(asked === 1 ? 502 : 404, { 'content-type': 'text/html', connection: 'close' }).end('<html>');
+      if (asked === 2) proxy.lead(url);
+    });
+    proxy.lead(page.url);
+    proxy.cut();
+    there.answer({ kept: 1 });
+    expect(await call).toEqual({ kept: 1 });
+    expect(asked).toBe(2);
+    expect(calls).toHaveLength(1);
+  });
+});
+
+describe('a call that cannot be joined', () => {
+  test('says what to do, and the same call made again continues it', async () => {
+    const { remote, proxy, calls, started, context, hears } = await open();
+    const call = remote.call(...KEEPS, context);
+    const there = await started(0);
+    there.context.progress('one');
+    await hears('one');
+    const before = proxy.connections();
+    expect(await loseForGood(proxy, call)).toMatchObject({
+      code: 'lab_unreachable',
+      message: expect.stringMatching(/cuvette lab serve.*tunnel.*address has changed.*does not run it twice/),
+    });
+    expect(proxy.connections() - before).toBe(4);
+    const again = remote.call(...KEEPS, context);
+    await hears('one');
+    there.answer({ kept: 1 });
+    expect(await again).toEqual({ kept: 1 });
+    expect(calls).toHaveLength(1);
+    const third = remote.call(...KEEPS, context);
+    (await started(1)).answer({ kept: 2 });
+    expect(await third).toEqual({ kept: 2 });
+  });
+
+  test('is continued at another address of the same model, and is another with other arguments', async () => {
+    const { lab, calls, started } = createFakeLab();
+    const { url } = await serveLab(lab);
+    const [old, moved] = [await openCutProxy(url), await openCutProxy(url)];
+    const lost = createLostCalls();
+    const [first, second] = [client(old.url, { lost }), client(moved.url, { lost })];
+    const weights = 'fake'.padEnd(64, '0');
+    const call = first.remote.call(...KEEPS, { ...first.context, weights });
+    const there = await started(0);
+    await loseForGood(old, call);
+    const other = second.remote.call(KEEPS[0], { prompt: 'a', layers: [0] }, { ...second.context, weights });
+    (await started(1)).answer({ kept: 'other' });
+    expect(await other).toEqual({ kept: 'other' });
+    const again = second.remote.call(...KEEPS, { ...second.context, weights });
+    there.answer({ kept: 1 });
+    expect(await again).toEqual({ kept: 1 });
+    expect(calls).toHaveLength(2);
+  });
+
+  test('is sent afresh where it is not known any more', async () => {
+    const { remote, proxy, started, context } = await open();
+    const call = remote.call(...KEEPS, context);
+    await started(0);
+    await loseForGood(proxy, call);
+    const restarted = createFakeLab();
+    proxy.lead((await serveLab(restarted.lab)).url);
+    const again = remote.call(...KEEPS, context);
+    (await restarted.started(0)).answer({ kept: 2 });
+    expect(await again).toEqual({ kept: 2 });
+  });
+
+  test('because nobody is there is not said to run', async () => {
+    const { url, server } = await serveOther(() => {});
+    await new Promise((resolve) => server.close(resolve));
+    const { remote, context, told } = client(url);
+    await expect(remote.call(...KEEPS, context)).rejects.toMatchObject({
+      code: 'lab_unreachable',
+      message: expect.stringMatching(/^(?!.*twice).*ECONNREFUSED.*cuvette lab serve/),
+    });
+    expect(told).toEqual([LOST]);
+  });
+});
+
+describe('a lab that was restarted', () => {
+  async function restart([name, args]: typeof KEEPS | typeof READS) {
+    const opened = await open();
+    const call = opened.remote.call(name, args, opened.context);
+    const there = await opened.started(0);
+    there.context.progress('one');
+    await opened.hears('one');
+    const restarted = createFakeLab();
+    opened.proxy.lead((await serveLab(restarted.lab)).url);
+    opened.proxy.cut();
+    return { ...opened, call, restarted };
+  }
+
+  test('does not run again what keeps something, until it is asked to', async () => {
+    const { remote, call, restarted, context } = await restart(KEEPS);
+    await expect(call).rejects.toMatchObject({
+      code: 'lab_unreachable',
+      message: expect.stringMatching(/restarted.*on disk.*[Cc]all again/),
+    });
+    expect(restarted.calls).toHaveLength(0);
+    const again = remote.call(...KEEPS, context);
+    (await restarted.started(0)).answer({ kept: 2 });
+    expect(await again).toEqual({ kept: 2 });
+  });
+
+  test('runs again what only reads', async () => {
+    const { call, restarted, told } = await restart(READS);
+    const there = await restarted.started(0);
+    there.context.progress('anew');
+    there.answer({ delta: 1 });
+    expect(await call).toEqual({ delta: 1 });
+    expect(told).toEqual(['one', LOST, 'anew']);
+  });
+});
+
+describe('giving up', () => {
+  test('stops the call there at once', async () => {
+    const { remote, started, stop, context } = await open();
+    const call = remote.call(...KEEPS, context);
+    const { aborted } = await started(0);
+    stop.abort();
+    await expect(call).rejects.toThrow(/abort/i);
+    await aborted;
+  });
+
+  test('between two connections does so too', async () => {
+    const { remote, proxy, started, stop, context, hears } = await open();
+    const call = remote.call(...KEEPS, {
+      ...context,
+      progress(message) {
+        context.progress(message);
+        if (message === LOST) stop.abort();
+      },
+    });
+    const there = await started(0);
+    there.context.progress('one');
+    await hears('one');
+    proxy.cut();
+    await expect(call).rejects.toThrow(/abort/i);
+    await there.aborted;
+  });
+
+  test('and asking the same again runs it anew', async () => {
+    const { remote, started, calls, stop, context } = await open();
+    const call = remote.call(...KEEPS, context);
+    const there = await started(0);
+    stop.abort();
+    await expect(call).rejects.toThrow(/abort/i);
+    await there.aborted;
+    const again = remote.call(...KEEPS, { ...context, signal: new AbortController().signal });
+    (await started(1)).answer({ kept: 2 });
+    expect(await again).toEqual({ kept: 2 });
+    expect(calls).toHaveLength(2);
+  });
+});
+
+test('two clients at once have each their own call, whatever they ask', async () => {
+  const { lab, started, calls } = createFakeLab();
+  const { url } = await serveLab(lab);
+  const [one, two] = [client(url), client(url)];
+  const first = one.remote.call(...KEEPS, one.context);
+  const a = await started(0);
+  const second = two.remote.call(...KEEPS, two.context);
+  const b = await started(1);
+  b.context.progress('for two');
+  b.answer({ kept: 2 });
+  expect(await second).toEqual({ kept: 2 });
+  a.answer({ kept: 1 });
+  expect(await first).toEqual({ kept: 1 });
+  expect([one.told, two.told]).toEqual([[], ['for two']]);
+  expect(calls).toHaveLength(2);
+});
+
+test('a question by GET that is cut is asked again', async () => {
+  const { remote, proxy, context, started } = await open();
+  proxy.refuse(2);
+  const call = remote.call('list_probes', {}, context);
+  (await started(0)).answer({ probes: [] });
+  expect(await call).toEqual({ probes: [] });
+});

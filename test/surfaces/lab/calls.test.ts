@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { WireEvent } from '../../../src/lab/wire.ts';
+import { createLog } from '../../../src/log.ts';
+import type { Listener } from '../../../src/surfaces/lab/call.ts';
+import { type CallLimits, createCalls } from '../../../src/surfaces/lab/calls.ts';
+import { createFakeLab } from '../../lab/fake-lab.ts';
+
+const MINUTE = 60_000;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function open(limits: Partial<CallLimits> = {}) {
+  const fake = createFakeLab();
+  const made = createCalls(fake.lab, createLog('silent'), limits);
+  const find = (id: string | undefined, args: Record<string, unknown> = {}, name = 'capture_acts') =>
+    made.find({ id, name, args, isJoin: false });
+  const join = (id: string) => made.find({ id, name: 'capture_acts', args: {}, isJoin: true });
+  /** Runs a call to its end. */
+  const finish = async (id: string, answer: Record<string, unknown> = { id }) => {
+    const listener = find(id).listen(0);
+    (await fake.started(fake.calls.length - 1)).answer(answer);
+    const events = await allOf(listener);
+    listener.leave();
+    return events;
+  };
+  return { ...fake, find, join, finish, stop: made.stop };
+}
+
+async function allOf(listener: Listener): Promise<WireEvent[]> {
+  const events: WireEvent[] = [];
+  for (let event = await listener.next(); event; event = await listener.next()) events.push(event);
+  return events;
+}
+
+describe('an id that comes again', () => {
+  test('joins the call while it runs, from the event that it says', async () => {
+    const { find, calls } = open();
+    const first = find('a').listen(0);
+    calls[0]?.context.progress('one');
+    calls[0]?.context.output?.({ type: 'stream', name: 'stdout', text: 'printed' });
+    const second = find('a').listen(1);
+    calls[0]?.answer({ kept: 1 });
+    const events = await allOf(first);
+    expect(events).toEqual([
+      { number: 1, progress: 'one' },
+      { number: 2, output: { type: 'stream', name: 'stdout', text: 'printed' } },
+      { number: 3, answer: { kept: 1 } },
+    ]);
+    expect(await allOf(second)).toEqual(events.slice(1));
+    expect(calls).toHaveLength(1);
+  });
+
+  test('gets the same answer, or the same error, once it has ended', async () => {
+    const { find, join, finish, calls } = open();
+    const answered = await finish('a');
+    expect(answered).toEqual([{ number: 1, answer: { id: 'a' } }]);
+    expect(await allOf(join('a').listen(0))).toEqual(answered);
+    const failing = find('b').listen(0);
+    calls[1]?.fail(new Error('no such thing'));
+    const events = await allOf(failing);
+    expect(events).toEqual([{ number: 1, error: { code: 'internal', message: 'no such thing' } }]);
+    expect(await allOf(find('b').listen(0))).toEqual(events);
+    expect(calls).toHaveLength(2);
+  });
+
+  test('with another primitive or other arguments is refused, in whatever order they are written', async () => {
+    const { find, calls } = open();
+    find('a', { x: 1, y: 2 });
+    expect(() => find('a', { x: 1 })).toThrow(expect.objectContaining({ code: 'invalid_input' }));
+    expect(() => find('a', { x: 1, y: 2 }, 'train_probe')).toThrow(expect.objectContaining({ code: 'invalid_input' }));
+    find('a', { y: 2, x: 1 });
+    expect(calls).toHaveLength(1);
+  });
+
+  test('and is only to be joined starts nothing where it is not known', () => {
+    const { join, calls } = open();
+    expect(() => join('a')).toThrow(expect.objectContaining({ code: 'unknown_call', status: 404 }));
+    expect(calls).toHaveLength(0);
+  });
+});
+
+describe('what is remembered of ended calls', () => {
+  test('goes after ten minutes', async () => {
+    const { finish, join } = open();
+    await finish('a');
+    await vi.advanceTimersByTimeAsync(10 * MINUTE - 1);
+    join('a');
+    await vi.advanceTimersByTimeAsync(1);
+    expect(() => join('a')).toThrow(/knows no call a/);
+  });
+
+  test('is of two hundred calls, and the oldest go first', async () => {
+    const { finish, find, join } = open();
+    find('running');
+    for (let i = 0; i < 201; i++) await finish(`call-${i}`);
+    expect(() => join('call-0')).toThrow(/knows no call/);
+    join('call-1');
+    join('call-200');
+    join('running');
+  });
+
+  test('is of so many characters, but of the latest in any case', async () => {
+    const { finish, join } = open({ mostKept: 1000 });
+    await finish('a', { text: 'x'.repeat(600) });
+    await finish('b', { text: 'x'.repeat(300) });
+    join('a');
+    await finish('c', { text: 'x'.repeat(300) });
+    expect(() => join('a')).toThrow(/knows no call/);
+    join('b');
+    await finish('d', { text: 'x'.repeat(5000) });
+    expect(() => join('c')).toThrow(/knows no call/);
+    expect(await allOf(join('d').listen(0))).toEqual([{ number: 1, answer: { text: 'x'.repeat(5000) } }]);
+  });
+
+  test('of one that tells much is what it told last', async () => {
+    const { find, calls } = open({ mostKept: 1000 });
+    find('a').listen(0);
+    for (let i = 1; i <= 100; i++) calls[0]?.context.progress(`${i}`.padStart(80, '.'));
+    calls[0]?.answer({ kept: 1 });
+    await vi.advanceTimersByTimeAsync(0);
+    const events = await allOf(find('a').listen(0));
+    expect(events.length).toBeLessThan(15);
+    expect(events.map(({ number }) => number)).toEqual(events.map((_, i) => 102 - events.length + i));
+    expect(events.at(-1)).toEqual({ number: 101, answer: { kept: 1 } });
+  });
+});
+
+describe('a call that nobody listens to', () => {
+  test('goes on for a minute, and is stopped and forgotten then', async () => {
+    const { find, join, calls } = open();
+    find('a').listen(0).leave();
+    await vi.advanceTimersByTimeAsync(MINUTE - 1);
+    expect(calls[0]?.context.signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(calls[0]?.context.signal.aborted).toBe(true);
+    expect(() => join('a')).toThrow(/knows no call/);
+  });
+
+  test('goes on for good if somebody joins in that time, or another still listens', async () => {
+    const { find, calls } = open();
+    const [one, two] = [find('a').listen(0), find('a').listen(0)];
+    one.leave();
+    one.leave();
+    await vi.advanceTimersByTimeAsync(5 * MINUTE);
+    two.leave();
+    await vi.advanceTimersByTimeAsync(MINUTE / 2);
+    const three = find('a').listen(0);
+    await vi.advanceTimersByTimeAsync(5 * MINUTE);
+    expect(calls[0]?.context.signal.aborted).toBe(false);
+    calls[0]?.answer({ kept: 1 });
+    expect(await allOf(three)).toEqual([{ number: 1, answer: { kept: 1 } }]);
+  });
+
+  test('ends with its caller if it has no id', async () => {
+    const { find, calls } = open();
+    find(undefined).listen(0).leave();
+    expect(calls[0]?.context.signal.aborted).toBe(true);
+  });
+});
+
+describe('a call that is stopped', () => {
+  test('ends at once, for all who listen, and its id is free', async () => {
+    const { find, join, stop, calls } = open();
+    const listener = find('a').listen(0);
+    stop('a');
+    expect(calls[0]?.context.signal.aborted).toBe(true);
+    expect(await allOf(listener)).toMatchObject([{ error: { message: expect.stringMatching(/abort/i) } }]);
+    expect(() => join('a')).toThrow(/knows no call/);
+    find('a');
+    expect(calls).toHaveLength(2);
+  });
+
+  test('must be there', () => {
+    expect(() => open().stop('a')).toThrow(expect.objectContaining({ code: 'unknown_call' }));
+  });
+});
