@@ -11,10 +11,7 @@ const PATIENCE = 30_000;
 /** What the service says to everybody; a lab says other things, and to those alone who have its token. */
 const serviceSchema = z.object({ status: z.literal('healthy') });
 
-export async function openRemote(
-  at: { endpoint: string; token: string | undefined },
-  signal: AbortSignal,
-): Promise<Lab> {
+export async function openRemote(at: Parameters<typeof createRemoteLab>[0], signal: AbortSignal): Promise<Lab> {
   return (await isService(at, signal)) ? createRemoteService(at) : createRemoteLab(at);
 }
 
