@@ -16,7 +16,7 @@ export function createLabInterpreters(labs: Labs): Elsewhere {
     async list() {
       return (await labs.attached()).map(({ name, endpoint }) => ({
         name: name === DEFAULT ? 'colab' : `colab:${name}`,
-        description: `Python beside the model of the lab at ${endpoint}`,
+        description: `Python of the lab at ${endpoint}`,
       }));
     },
   };

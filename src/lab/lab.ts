@@ -4,6 +4,8 @@ import type { LabContext } from './workbench.ts';
 
 /** Of the routes and what they take and give. Two labs of the same number understand each other. */
 export const PROTOCOL = 1;
+/** Of what has none of these routes, and runs code in its own way. */
+export const CODE_ALONE = 0;
 
 export interface Lab {
   /** Calls a primitive by its name. */

@@ -5,7 +5,7 @@
 
 import { CuvetteError } from '../errors.ts';
 import type { Lab } from './lab.ts';
-import { PROTOCOL } from './lab.ts';
+import { CODE_ALONE, PROTOCOL } from './lab.ts';
 import { createLabSessions, createPassingLabSessions, type LabSession } from './lab-sessions.ts';
 import { createLostCalls } from './lost-calls.ts';
 import type { LabContext } from './workbench.ts';
@@ -81,7 +81,7 @@ export function createLabs(options: LabsOptions): Labs {
 
   function connect({ endpoint, token }: LabSession, context: LabContext): Promise<Lab> {
     if (!isUrl(endpoint)) return openLocal(endpoint, context);
-    return import('./remote-lab.ts').then(({ createRemoteLab }) => createRemoteLab({ endpoint, token, lost }));
+    return import('./open-remote.ts').then(({ openRemote }) => openRemote({ endpoint, token, lost }, context.signal));
   }
 
   async function use<T>(entry: OpenLab, work: (lab: Lab) => Promise<T>): Promise<T> {
@@ -162,7 +162,7 @@ function opening({ data, cache, project }: LabsOptions): OpenLocal {
 
 /** That the other side is a lab which speaks as this one does, and still has the model that it had. */
 function checkHealth({ endpoint, weights }: LabSession, health: Health): void {
-  if (health.protocol !== PROTOCOL)
+  if (health.protocol !== PROTOCOL && health.protocol !== CODE_ALONE)
     throw new CuvetteError(
       'lab_unreachable',
       `The lab at ${endpoint} speaks protocol ${String(health.protocol)}, and this Cuvette ${PROTOCOL}. Run the same version of Cuvette on both sides.`,

@@ -207,7 +207,7 @@ function hasId({ route }: Primitive): boolean {
 }
 
 /** Without a slash at its end. A token that goes over a network in the clear is anybody's. */
-function parseEndpoint(endpoint: string): string {
+export function parseEndpoint(endpoint: string): string {
   const url = new URL(endpoint);
   if (url.protocol === 'http:' && !isLoopback(url.hostname.replace(/^\[(.*)\]$/, '$1')))
     throw new CuvetteError(

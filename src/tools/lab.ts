@@ -29,7 +29,7 @@ function attachTool(labs: Labs): Tool {
     name: 'colab_attach',
     title: 'Attach lab',
     description:
-      'Choose the model to look into: "demo" (ships with Cuvette, and is the default), a model folder, a Hugging Face id, or the URL of a cuvette lab serve with its token.',
+      'Choose the model to look into: "demo" (ships with Cuvette, and is the default), a model folder, a Hugging Face id, or the URL of a cuvette lab serve with its token. The URL of a cuvette serve with its key is for code alone: execute(interpreter="colab").',
     input: z.object({
       endpoint: z.string().min(1).max(4096).describe('demo, ./folder, org/model, or http(s)://host:port.'),
       token: z.string().min(1).max(4096).optional().describe('Of a lab at a URL; it prints it when it starts.'),

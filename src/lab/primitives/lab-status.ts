@@ -34,6 +34,8 @@ export const status = definePrimitive({
     captures_in_memory: z.number(),
     /** Questions of causality asked in this lab session: what p values are adjusted for. */
     family: z.number(),
+    /** Of what runs code alone and has no model: what keeps that code from harm. */
+    sandbox: z.string().optional(),
   }),
 });
 
