@@ -25,7 +25,7 @@ test('the packed package works where it is installed', async () => {
   for (const path of ['dist/kernel-simd.wasm', 'dist/lab-worker.js', 'models/demo/model.safetensors'])
     expect(listed).toContain(`package/${path}`);
   const allowed =
-    /^package\/(dist\/[\w.-]+\.(js|wasm)|models\/demo\/[\w./]+|python\/cuvette_driver\/\w+\.py|package\.json|README\.md|LICENSE|NOTICE)$/;
+    /^package\/(dist\/[\w.-]+\.(js|wasm)|models\/demo\/[\w./]+|python\/cuvette_(driver|torch)\/\w+\.py|package\.json|README\.md|LICENSE|NOTICE)$/;
   expect(listed.filter((path) => !allowed.test(path))).toEqual([]);
 
   const fresh = home.project('fresh');
