@@ -22,7 +22,12 @@ test('the packed package works where it is installed', async () => {
   expect(listed).toContain('package/dist/main.js');
   expect(listed).toContain('package/dist/search-worker.js');
   expect(listed).toContain('package/python/cuvette_driver/__main__.py');
-  for (const path of ['dist/kernel-simd.wasm', 'dist/lab-worker.js', 'models/demo/model.safetensors'])
+  for (const path of [
+    'dist/kernel-simd.wasm',
+    'dist/lab-worker.js',
+    'models/demo/model.safetensors',
+    'python/cuvette_torch/server.py',
+  ])
     expect(listed).toContain(`package/${path}`);
   const allowed =
     /^package\/(dist\/[\w.-]+\.(js|wasm)|models\/demo\/[\w./]+|python\/cuvette_(driver|torch)\/\w+\.py|package\.json|README\.md|LICENSE|NOTICE)$/;
