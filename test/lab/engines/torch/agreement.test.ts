@@ -14,10 +14,9 @@ import { openSae } from '../../../../src/lab/sae/open-sae.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { largestDifference } from '../../parity-reference.ts';
+import { CLOSE, expectClose } from './closeness.ts';
 import { useTorch } from './open-torch-engine.ts';
 
-/** How far apart the two engines may be. */
-const CLOSE = 1e-4;
 const DEMO = packageFile('models', 'demo');
 const SEED = 1;
 
@@ -122,21 +121,8 @@ async function openEmbedded(folder: string): Promise<Engine> {
 function expectSame(ours: Evidence, theirs: Evidence): void {
   const { verdict, reason } = decide(theirs);
   expect(decide(ours)).toMatchObject({ verdict, reason });
-  const expected = leaves({ ...theirs, model: undefined });
-  const found = leaves({ ...ours, model: undefined });
-  expect([...found.keys()]).toEqual([...expected.keys()]);
-  for (const [path, value] of found) {
-    // Directions that are found in activations differ in their last bits.
-    if (path.endsWith('.hash')) continue;
-    if (typeof value === 'number') expect(Math.abs(value - Number(expected.get(path))), path).toBeLessThan(CLOSE);
-    else expect(value, path).toBe(expected.get(path));
-  }
-}
-
-/** Everything in a value that is no object itself, by its path. */
-function leaves(value: unknown, path = ''): Map<string, unknown> {
-  if (typeof value !== 'object' || value === null) return new Map([[path, value]]);
-  return new Map(Object.entries(value).flatMap(([key, part]) => [...leaves(part, `${path}.${key}`)]));
+  // Directions that are found in activations differ in their last bits.
+  expectClose({ ...ours, model: undefined }, { ...theirs, model: undefined }, /\.hash$/);
 }
 
 /** Every place and kind of intervention, on prompts of several lengths, and everything that can be read. */
