@@ -7,6 +7,7 @@ import { neutralPrompts } from '../../../../src/lab/demo/datasets.ts';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
 import type { Engine, Intervention, RunRequest, VariantResult } from '../../../../src/lab/engine.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
+import { CLOSE, disagreements } from '../../../../src/lab/ground-truth/agreement.ts';
 import { runCase } from '../../../../src/lab/ground-truth/suite.ts';
 import { CASE_NAMES } from '../../../../src/lab/ground-truth/toy-questions.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
@@ -14,7 +15,6 @@ import { openSae } from '../../../../src/lab/sae/open-sae.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { largestDifference } from '../../parity-reference.ts';
-import { CLOSE, expectClose } from './closeness.ts';
 import { useTorch } from './open-torch-engine.ts';
 
 const DEMO = packageFile('models', 'demo');
@@ -122,7 +122,9 @@ function expectSame(ours: Evidence, theirs: Evidence): void {
   const { verdict, reason } = decide(theirs);
   expect(decide(ours)).toMatchObject({ verdict, reason });
   // Directions that are found in activations differ in their last bits.
-  expectClose({ ...ours, model: undefined }, { ...theirs, model: undefined }, /\.hash$/);
+  expect(disagreements({ ...ours, model: undefined }, { ...theirs, model: undefined }, { ignored: /\.hash$/ })).toEqual(
+    [],
+  );
 }
 
 /** Every place and kind of intervention, on prompts of several lengths, and everything that can be read. */

@@ -1,5 +1,6 @@
 /** Experiments on the model that ships, as an agent makes them with its tools. */
 
+import type { DatasetRow } from '../../../../src/lab/causality/evidence.ts';
 import type { DemoQuestion } from '../../../../src/lab/demo/questions.ts';
 import type { Answer } from '../../../e2e/harness.ts';
 import type { Elsewhere } from './served-lab.ts';
@@ -9,7 +10,7 @@ type Ask = Pick<Elsewhere, 'ask'>;
 /** The id of a capture of these rows. */
 export async function captureOf(
   { ask }: Ask,
-  rows: DemoQuestion['dataset'],
+  rows: readonly DatasetRow[],
   args: Record<string, unknown>,
 ): Promise<unknown> {
   const answer = await ask('capture_acts', {
@@ -27,7 +28,7 @@ export async function askAsTheDemo(
   { name, title, layer, position, training, dataset, structureMatched, target }: DemoQuestion,
   session: { session_name?: string } = {},
 ): Promise<Answer['structured']> {
-  const capture = (rows: DemoQuestion['dataset']) =>
+  const capture = (rows: readonly DatasetRow[]) =>
     captureOf(agent, rows, { layers: [layer], positions: [position], ...session });
   const capture_id = await capture(training);
   const trained = { probe_id: name, capture_id, layer, position, method: 'difference-of-means', held_out: 0, seed: 0 };

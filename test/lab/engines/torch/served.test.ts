@@ -5,11 +5,11 @@ import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
+import { CLOSE, disagreements } from '../../../../src/lab/ground-truth/agreement.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { allGone, kill } from '../../../e2e/harness.ts';
 import { largestDifference } from '../../parity-reference.ts';
-import { CLOSE, expectClose } from './closeness.ts';
 import { askAsTheDemo, captureOf } from './demo-experiments.ts';
 import { type Elsewhere, SERVERS_SECRET, type ServedLab, useServed } from './served-lab.ts';
 
@@ -17,6 +17,8 @@ import { type Elsewhere, SERVERS_SECRET, type ServedLab, useServed } from './ser
 const HERE = 'here';
 /** What differs where activations differ in their last bits, and where things are kept. */
 const HASHES = /\.(hash|manifest_sha256|record_file|capture_id)$/;
+/** And in a record, which engine it was. */
+const OF_A_RECORD = /\.(hash|manifest_sha256|record_file)$|^\.record\.evidence\.model\.engine$/;
 const [question] = demoQuestions(0);
 const rows = question?.training ?? [];
 const layer = question?.layer ?? 0;
@@ -34,7 +36,7 @@ beforeAll(async () => {
 async function askBoth(tool: string, args: Record<string, unknown>, ignored = HASHES) {
   const theirs = await agent.ask(tool, { ...args, session_name: HERE });
   const ours = await agent.ask(tool, args);
-  expectClose(ours, theirs, ignored);
+  expect(disagreements(ours, theirs, { ignored })).toEqual([]);
   return ours;
 }
 
@@ -76,7 +78,7 @@ describe('probes, directions and features', () => {
   async function askOfCaptures(tool: string, args: Record<string, unknown>) {
     const theirs = await agent.ask(tool, { ...args, capture_id: captures.here, session_name: HERE });
     const ours = await agent.ask(tool, { ...args, capture_id: captures.there });
-    expectClose(ours, theirs, HASHES);
+    expect(disagreements(ours, theirs, { ignored: HASHES })).toEqual([]);
     return ours;
   }
 
@@ -116,7 +118,7 @@ describe('the questions of cuvette lab demo', () => {
     const ours = await askAsTheDemo(agent, asked);
     expect(ours.verdict).toBe(asked.expected);
     expect(theirs.verdict).toBe(asked.expected);
-    expectClose(ours, theirs, /\.(hash|manifest_sha256|record_file)$|^\.record\.evidence\.model\.engine$/);
+    expect(disagreements(ours, theirs, { ignored: OF_A_RECORD })).toEqual([]);
   });
 });
 
