@@ -9,4 +9,6 @@ export { createTorchEngine } from './engines/torch/torch-engine.ts';
 export { disagreements } from './ground-truth/agreement.ts';
 export { runGroundTruth } from './ground-truth/suite.ts';
 export { writeRandomTwin } from './ground-truth/twin.ts';
+export { openLabThread } from './lab-thread.ts';
+export { createLabs } from './labs.ts';
 export { openModelFolder } from './models/open-model.ts';
