@@ -6,7 +6,7 @@ export { runProtocol } from './causality/protocol.ts';
 export { agreementPairs, neutralPrompts } from './demo/datasets.ts';
 export { createEmbeddedEngine } from './engines/embedded/embedded-engine.ts';
 export { createTorchEngine } from './engines/torch/torch-engine.ts';
-export { disagreements } from './ground-truth/agreement.ts';
+export { disagreements, HASH, SINGLE_DRAW } from './ground-truth/agreement.ts';
 export { runGroundTruth } from './ground-truth/suite.ts';
 export { writeRandomTwin } from './ground-truth/twin.ts';
 export { openLabThread } from './lab-thread.ts';
