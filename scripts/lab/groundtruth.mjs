@@ -4,21 +4,35 @@
  * Needs the built program (npm run build). Seeds 1 to 10 were used while thresholds and models were made; those here begin beyond.
  */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { createEmbeddedEngine, openModelFolder, runGroundTruth } from '../../dist/lab.js';
+import {
+  createEmbeddedEngine,
+  createTorchEngine,
+  createZygotes,
+  disagreements,
+  HASH,
+  openModelFolder,
+  runGroundTruth,
+  SINGLE_DRAW,
+} from '../../dist/lab.js';
 
 const HELP = `Usage: node scripts/lab/groundtruth.mjs [options]
 
   --first N   the first seed (2001)
   --seeds N   seeds of every case (10)
   --noise N   seeds of the case without signal, for the rate of false positives (100)
+  --engine E  embedded (the default), or torch: each model is asked in both, and what they agree on is counted; in the
+              Python that CUVETTE_TORCH_PYTHON names, or python3
   --verbose   a line for every run
   --help      shows this
 
 Ends with 1 if less than 95 % of the verdicts are right, if more than 5 % of the runs on noise find something, or if a
-random-weights twin is called causal.
+random-weights twin is called causal; with torch, also if the engines differ about a verdict or its
+reason, or about a statistic of a model that was built by hand.
 `;
 
 const { values: options } = parseArgs({
@@ -26,6 +40,7 @@ const { values: options } = parseArgs({
     first: { type: 'string', default: '2001' },
     seeds: { type: 'string', default: '10' },
     noise: { type: 'string', default: '100' },
+    engine: { type: 'string', default: 'embedded' },
     verbose: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -35,22 +50,28 @@ if (options.help) {
   process.exit(0);
 }
 
+if (!['embedded', 'torch'].includes(options.engine)) {
+  process.stderr.write(`There is no engine ${options.engine}. There are: embedded, torch.\n`);
+  process.exit(2);
+}
+
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'));
 const shipped = `${root}/models/demo`;
 const first = Number(options.first);
 const seedsFrom = (start, count) => Array.from({ length: Math.max(0, count) }, (_, i) => start + i);
 const seeds = Number(options.seeds);
-const started = performance.now();
-const result = await runGroundTruth({
+const asked = {
   seeds: seedsFrom(first, seeds),
   noiseSeeds: seedsFrom(first + seeds, Number(options.noise) - seeds),
   ...(existsSync(`${shipped}/model.safetensors`) && { twinOf: shipped }),
-  engineFor: async (folder) => createEmbeddedEngine({ model: await openModelFolder(folder), id: 'toy' }),
   version,
   signal: new AbortController().signal,
-  onRun: options.verbose ? report : undefined,
-});
+};
+const started = performance.now();
+const embedded = await ask(async (folder) => createEmbeddedEngine({ model: await openModelFolder(folder), id: 'toy' }));
+const torch = options.engine === 'torch' ? await withTorch(ask) : undefined;
+const { result } = torch ?? embedded;
 
 const verdicts = ['causal', 'weak-causal', 'epiphenomenal-softmax', 'epiphenomenal-template', 'undetermined'];
 row(['', ...verdicts]);
@@ -63,7 +84,66 @@ ${result.correct} of ${result.runs} verdicts are right (${percent(result.correct
 On noise, ${count} of ${of} runs found something: ${percent(count / of)}, 95 % interval ${percent(interval.low)} to ${percent(interval.high)}.
 ${result.confusion.has('twin') ? `The random-weights twin of the shipped model was called causal ${twins} times.` : 'The shipped model is not there, and its random-weights twin was not asked.'}
 It took ${Math.round((performance.now() - started) / 1000)} seconds.`);
-process.exitCode = result.correct >= 0.95 * result.runs && count <= 0.05 * of && twins === 0 ? 0 : 1;
+const isSame = !torch || isAgreed(torch.runs, embedded.runs);
+const isRight = result.correct >= 0.95 * result.runs && count <= 0.05 * of && twins === 0;
+process.exitCode = isRight && isSame ? 0 : 1;
+
+/** With every run, in order. */
+async function ask(engineFor) {
+  const runs = [];
+  const onRun = (run) => {
+    runs.push(run);
+    if (options.verbose) report(run);
+  };
+  return { result: await runGroundTruth({ ...asked, engineFor, onRun }), runs };
+}
+
+/** Torch is imported once, and every model is opened in a copy of that Python. */
+async function withTorch(work) {
+  const project = mkdtempSync(join(tmpdir(), 'cv-'));
+  const runtime = join(project, 'r');
+  const zygotes = createZygotes(runtime);
+  const python = process.env.CUVETTE_TORCH_PYTHON ?? 'python3';
+  const preload = ['torch', 'transformers.models.llama.modeling_llama'];
+  // What waits for a zygote keeps no program from ending.
+  const alive = setInterval(() => {}, 60_000);
+  try {
+    return await work((folder) =>
+      createTorchEngine({ id: 'toy', folder, python, zygotes, preload, runtime, project, dtype: 'float32' }),
+    );
+  } finally {
+    await zygotes.dismiss(true);
+    rmSync(project, { recursive: true, force: true });
+    clearInterval(alive);
+  }
+}
+
+/**
+ * Whether the engines agree: on every verdict and reason, and on the statistics of every model that was built by hand. A twin has learned nothing, so
+ * that its effects, in parts of next to no behaviour, multiply rounding; they are counted all the same.
+ */
+function isAgreed(runs, others) {
+  const pairs = runs.map((run, i) => [run, others[i]]);
+  const differing = (what, tolerance) =>
+    pairs.filter(([run, other]) => {
+      const paths = disagreements(what(run), what(other), tolerance);
+      if (paths.length > 0) console.log(`${run.case} ${run.seed}: ${paths.length} differ, as ${paths[0]}`);
+      return paths.length > 0;
+    });
+  const agreeing = (those) => `${runs.length - those.length} of ${runs.length}`;
+  const verdicts = differing(({ verdict, reason }) => ({ verdict, reason }));
+  const statistics = differing(withoutEngine, { ignored: [HASH, SINGLE_DRAW], isRelative: true });
+  const strictly = differing(withoutEngine, { ignored: [HASH] });
+  console.log(
+    `Torch and the embedded engine agree on verdict and reason in ${agreeing(verdicts)} runs; on every statistic, within 1e-4 (of itself, above 1), ` +
+      `in ${agreeing(statistics)}; within 1e-4 however large it is, and on every single draw of a null distribution, in ${agreeing(strictly)}.`,
+  );
+  return verdicts.length === 0 && statistics.every(([run]) => run.case === 'twin');
+}
+
+function withoutEngine({ evidence, ...run }) {
+  return { ...run, evidence: { ...evidence, model: undefined } };
+}
 
 function row(cells) {
   const widths = [12, ...verdicts.map((verdict) => verdict.length + 2)];

@@ -20,6 +20,7 @@ const CANNOT_RUN = 75;
 export default async function setup({ provide }: TestProject): Promise<void> {
   const cache = join(realpathSync(join(ROOT, 'node_modules')), '.cache', 'cuvette-test');
   mkdirSync(cache, { recursive: true });
+  provide('cacheHome', join(cache, 'cache'));
   try {
     const wanted = process.env.CUVETTE_TORCH_PYTHON;
     const signal = new AbortController().signal;

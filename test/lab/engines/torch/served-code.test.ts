@@ -1,0 +1,95 @@
+/** Code beside a model that is served elsewhere: `execute(interpreter="colab")`, as an agent knows it from its own Python. */
+
+import { existsSync } from 'node:fs';
+import { beforeAll, expect, test } from 'vitest';
+import { gone, kill, parentOf, processesOf, waitFor } from '../../../e2e/harness.ts';
+import { type Elsewhere, type ServedLab, useServed } from './served-lab.ts';
+
+const served = useServed();
+let lab: ServedLab;
+let agent: Elsewhere;
+beforeAll(async () => {
+  lab = await served.serve();
+  agent = await served.attach(lab);
+}, 280_000);
+
+/** What the last expression shows. */
+async function shown(code: string): Promise<string> {
+  const { structured, text } = await agent.beside(code);
+  expect(structured.outcome, text).toBe('ok');
+  return structured.output.trim();
+}
+
+test('keeps its variables from call to call, and has the model', async () => {
+  await agent.beside('kept = 41');
+  expect(await shown('kept + 1')).toBe('42');
+  expect(await shown('type(model).__name__')).toBe("'LlamaForCausalLM'");
+  expect(await shown('model(tokenizer("The key", return_tensors="pt").input_ids).logits.ndim')).toBe('3');
+});
+
+test('runs where the lab is, not where the agent is', async () => {
+  const [folder = '', pid = ''] = (await shown('import os; print(os.getcwd(), os.getpid())')).split(' ');
+  expect(folder.startsWith(lab.home.root)).toBe(true);
+  expect(processesOf(lab.home.root).map((one) => one.pid)).toContain(Number(pid));
+});
+
+test('shows errors with their traceback, and goes on', async () => {
+  const answer = await agent.beside('def half():\n    return 1 / 0\nhalf()');
+  expect(answer.structured).toMatchObject({ outcome: 'error' });
+  expect(answer.text).toMatch(/in half[\s\S]*ZeroDivisionError: division by zero/);
+  expect(await shown('kept')).toBe('41');
+});
+
+test('is stopped when its time is over, with its variables', async () => {
+  const answer = await agent.beside('import time\nwhile True: time.sleep(0.1)', { timeout: 1 });
+  expect(answer.structured, answer.text).toMatchObject({ outcome: 'timeout', reason: { code: 'timeout' } });
+  expect(await shown('kept')).toBe('41');
+});
+
+test('is read while it runs in the background, and stopped by interrupt', async () => {
+  const started = await agent.beside('import time\nprint("begun", flush=True)\nwhile True: time.sleep(0.1)', {
+    background: true,
+  });
+  const { execution } = started.structured;
+  await waitFor('its output', async () => {
+    const { structured } = await agent.call('get_output', { execution, wait: 5 });
+    return structured.state === 'running' && structured.output.includes('begun');
+  });
+  await agent.ask('interrupt', { execution });
+  const { structured } = await agent.call('get_output', { execution, wait: 20 });
+  expect(structured).toMatchObject({ outcome: 'cancelled', reason: { code: 'cancelled' } });
+  expect(await shown('kept')).toBe('41');
+});
+
+test('shows figures', async ({ skip }) => {
+  const has = await shown('__import__("importlib.util").util.find_spec("matplotlib") is not None');
+  skip(has === 'False', 'The Python beside the model has no matplotlib.');
+  const { content } = await agent.beside('import matplotlib.pyplot as plot\nplot.plot([1, 2])\nplot.show()');
+  expect(content).toContainEqual(expect.objectContaining({ type: 'image', mimeType: 'image/png' }));
+});
+
+test('lists its variables, and is fresh after a reset, with the model', async () => {
+  const { variables } = await agent.ask('list_vars', { interpreter: 'colab' });
+  expect(variables).toContainEqual(expect.objectContaining({ name: 'kept' }));
+  await agent.ask('reset', { interpreter: 'colab' });
+  expect(await shown('"kept" in globals(), "model" in globals()')).toBe('(False, True)');
+});
+
+test('is told as lost when it ended while nothing ran, and the next call has the model again', async () => {
+  const pid = Number(await shown('kept = 1\nimport os\nos.getpid()'));
+  await agent.beside('import threading\nthreading.Timer(0.5, os.kill, (os.getpid(), 9)).start()');
+  await waitFor('the keeper takes note', () => !existsSync(`/proc/${pid}`));
+  const answer = await agent.beside('"kept" in globals(), type(model).__name__');
+  expect(answer.structured, answer.text).toMatchObject({ outcome: 'ok' });
+  expect(answer.structured.output).toContain("(False, 'LlamaForCausalLM')");
+  expect(answer.structured.notes.join(' ')).toMatch(/lost/);
+  expect(await agent.ask('colab_status')).toMatchObject({ ok: true, engine: 'torch' });
+});
+
+test('ends with a server that is killed', async () => {
+  const worker = Number(await shown('import os; os.getpid()'));
+  const keeper = parentOf(worker);
+  kill(lab.pid);
+  // The zygote that they were forked from holds no model. It waits a minute for another server, or until its socket is gone.
+  await Promise.all([lab.pid, worker, keeper].map(gone));
+});

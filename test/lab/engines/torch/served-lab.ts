@@ -1,0 +1,111 @@
+/** `cuvette lab serve --engine torch` as a process with a home of its own, and agents with other homes that attach it by its address and token. */
+
+import { afterAll, expect, inject } from 'vitest';
+import { type Agent, type Answer, createHome, type Home, kill, startAgent, startCli } from '../../../e2e/harness.ts';
+
+/** Milliseconds for whatever an agent asks, on a machine that has much else to do. */
+const PATIENCE = 280_000;
+/** A secret of the user who serves the lab, in the environment of the server. */
+export const SERVERS_SECRET = 'hf_which-only-the-server-has';
+
+export interface ServedLab {
+  home: Home;
+  /** Of the server. */
+  pid: number;
+  url: string;
+  token: string;
+  /** What it has written there. */
+  stdout(): string;
+  stderr(): string;
+  /** Its exit status. */
+  done: Promise<number | null>;
+}
+
+export interface Elsewhere extends Agent {
+  home: Home;
+  /** The answer of a tool, which must not be an error. */
+  ask(tool: string, args?: Record<string, unknown>): Promise<Answer['structured']>;
+  /** What a tool says that must be one. */
+  refused(tool: string, args?: Record<string, unknown>): Promise<string>;
+  /** Runs code beside the model. */
+  beside(code: string, args?: Record<string, unknown>): Promise<Answer>;
+}
+
+export interface Served {
+  serve(model?: string): Promise<ServedLab>;
+  /** An agent that shares nothing with the lab but its address and token. */
+  attach(lab: Pick<ServedLab, 'url' | 'token'>): Promise<Elsewhere>;
+  /** One that has not attached anything yet. */
+  agent(): Promise<Elsewhere>;
+}
+
+/** Whatever a file has started ends with it, and must leave nothing running. */
+export function useServed(): Served {
+  const homes: Home[] = [];
+  const servers: ServedLab[] = [];
+  afterAll(async () => {
+    for (const { pid } of servers) kill(pid, 'SIGTERM');
+    await Promise.all(servers.map(({ done }) => done));
+    await Promise.all(homes.map((home) => home.close()));
+  });
+
+  function newHome(): Home {
+    const home = createHome();
+    homes.push(home);
+    return home;
+  }
+
+  async function agent(): Promise<Elsewhere> {
+    const home = newHome();
+    return { ...withAnswers(await startAgent({ home, cwd: home.project(), env: { HOME: home.root } })), home };
+  }
+
+  return {
+    agent,
+    async serve(model) {
+      const served = await start(newHome(), model);
+      servers.push(served);
+      return served;
+    },
+    async attach({ url, token }) {
+      const attached = await agent();
+      const answer = await attached.ask('colab_attach', { endpoint: url, token });
+      expect(answer).toMatchObject({ ok: true, endpoint: url, health: { engine: 'torch' } });
+      return attached;
+    },
+  };
+}
+
+async function start(home: Home, model = 'demo'): Promise<ServedLab> {
+  const env = { HOME: home.root, HF_TOKEN: SERVERS_SECRET, CUVETTE_TORCH_PYTHON: inject('torchPython') };
+  const args = ['lab', 'serve', '--engine', 'torch', '--model', model, '--port', '0', '--log-level', 'trace'];
+  const { child, stdout, stderr, done } = startCli(args, { home, cwd: home.project(), env, timeout: 0 });
+  const isReady = new Promise<void>((resolve) => {
+    child.stdout?.on('data', () => {
+      if (/Ctrl-C stops it/.test(stdout())) resolve();
+    });
+  });
+  await Promise.race([isReady, done]);
+  expect(child.exitCode, stderr()).toBeNull();
+  const find = (pattern: RegExp) => pattern.exec(stdout())?.[1] ?? '';
+  const address = { url: find(/Endpoint: (\S+)/), token: find(/Token: +(\S+)/) };
+  return { home, pid: child.pid ?? 0, ...address, stdout, stderr, done: done.then(({ code }) => code) };
+}
+
+function withAnswers(agent: Agent): Omit<Elsewhere, 'home'> {
+  const call = (tool: string, args = {}) => agent.call(tool, args, { timeout: PATIENCE });
+  return {
+    ...agent,
+    async ask(tool, args) {
+      const answer = await call(tool, args);
+      expect(answer.isError, answer.text).toBe(false);
+      return answer.structured;
+    },
+    async refused(tool, args) {
+      const answer = await call(tool, args);
+      expect(answer.isError, answer.text).toBe(true);
+      return answer.text;
+    },
+    beside: (code, args) => agent.execute(code, { interpreter: 'colab', ...args }, { timeout: PATIENCE }),
+  };
+}

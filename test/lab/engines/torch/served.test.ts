@@ -1,0 +1,188 @@
+/** The torch engine from elsewhere, over HTTP: every primitive answers as the embedded engine does in the agent's own process. */
+
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
+import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
+import { CLOSE, disagreements, SINGLE_DRAW } from '../../../../src/lab/ground-truth/agreement.ts';
+import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
+import { packageFile } from '../../../../src/package-root.ts';
+import { allGone, kill } from '../../../e2e/harness.ts';
+import { largestDifference } from '../../parity-reference.ts';
+import { askAsTheDemo, captureOf } from './demo-experiments.ts';
+import { type Elsewhere, SERVERS_SECRET, type ServedLab, useServed } from './served-lab.ts';
+
+/** The model that ships, in the process of the agent itself. */
+const HERE = 'here';
+/** What differs where activations differ in their last bits, and where things are kept. */
+const HASHES = /\.(hash|manifest_sha256|record_file|capture_id)$/;
+/** And in a record, which engine it was. */
+const OF_A_RECORD = /\.(hash|manifest_sha256|record_file)$|^\.record\.evidence\.model\.engine$/;
+const [question] = demoQuestions(0);
+const rows = question?.training ?? [];
+const layer = question?.layer ?? 0;
+
+const served = useServed();
+let lab: ServedLab;
+let agent: Elsewhere;
+beforeAll(async () => {
+  lab = await served.serve();
+  agent = await served.attach(lab);
+  await agent.ask('colab_attach', { endpoint: 'demo', session_name: HERE });
+}, 280_000);
+
+/** The same asked of the lab elsewhere and of the one here: the answers must be the same. */
+async function askBoth(tool: string, args: Record<string, unknown>, ignored = HASHES) {
+  const theirs = await agent.ask(tool, { ...args, session_name: HERE });
+  const ours = await agent.ask(tool, args);
+  expect(disagreements(ours, theirs, { ignored: [ignored] })).toEqual([]);
+  return ours;
+}
+
+test('it is the same model, in another engine', async () => {
+  const status = await askBoth('colab_status', {}, /\.engine$/);
+  expect(status).toMatchObject({ engine: 'torch', device: 'cpu', dtype: 'float32' });
+  expect((await agent.ask('colab_status', { session_name: HERE })).engine).toBe('embedded');
+});
+
+test('captures hold the same values, and code beside the model has them as tensors', async () => {
+  const prompts = rows.slice(0, 6).map(({ prompt }) => prompt);
+  const { capture_id, d_model } = await agent.ask('capture_acts', { prompts, layers: [layer] });
+  const shape = await agent.beside(`captures['${capture_id}'].shape`);
+  expect(shape.structured.output.trim()).toBe(`torch.Size([${prompts.length}, ${d_model}])`);
+  const values = await agent.beside(`import json; print(json.dumps(captures['${capture_id}'].flatten().tolist()))`);
+
+  const model = await openModelFolder(packageFile('models', 'demo'));
+  const engine = await createEmbeddedEngine({ model, id: 'demo', threads: 1 }).finally(() => model.close());
+  const taps = [{ point: { layer, place: 'resid_post' as const }, positions: [-1] }];
+  const results = await engine.run({ prompts: await engine.tokenize(prompts), taps }).finally(() => engine.close());
+  const expected = results.flatMap(({ activations }) => Array.from(activations?.[0] ?? []));
+  expect(expected).toHaveLength(prompts.length * Number(d_model));
+  expect(largestDifference(JSON.parse(values.structured.output), expected)).toBeLessThan(CLOSE);
+});
+
+describe('probes, directions and features', () => {
+  const probe_id = 'number';
+  let captures: { there: unknown; here: unknown };
+  beforeAll(async () => {
+    // The layer of the autoencoder that ships, too.
+    const layers = [...new Set([layer, 2])];
+    captures = {
+      there: await captureOf(agent, rows, { layers }),
+      here: await captureOf(agent, rows, { layers, session_name: HERE }),
+    };
+  });
+
+  /** The same asked of either's own capture. */
+  async function askOfCaptures(tool: string, args: Record<string, unknown>) {
+    const theirs = await agent.ask(tool, { ...args, capture_id: captures.here, session_name: HERE });
+    const ours = await agent.ask(tool, { ...args, capture_id: captures.there });
+    expect(disagreements(ours, theirs, { ignored: [HASHES] })).toEqual([]);
+    return ours;
+  }
+
+  test('train_probe, list_probes and probe_eval agree to the last statistic', async () => {
+    const trained = await askOfCaptures('train_probe', { probe_id, layer, method: 'difference-of-means' });
+    expect(Number(trained.auroc)).toBeGreaterThan(0.9);
+    const { probes } = await askBoth('list_probes', {});
+    expect(probes).toMatchObject([{ id: probe_id }]);
+    const evaluated = await askOfCaptures('probe_eval', { probe_id });
+    expect(evaluated).toMatchObject({ evaluated_rows: 'held-out', random_directions: { n: 199 } });
+    expect(evaluated.scores).not.toHaveLength(0);
+  });
+
+  test('load_probe takes a direction as numbers, and it scores alike', async () => {
+    const direction = Array.from({ length: 64 }, (_, i) => Math.sin(i + 1));
+    await askBoth('load_probe', { probe_id: 'wave', direction, bias: 0.25, layer, position: -1 });
+    expect((await askOfCaptures('probe_eval', { probe_id: 'wave' })).n_samples).toBe(rows.length);
+  });
+
+  test('steer has the same effects, random directions included, and the same text', async () => {
+    const prompts = question?.dataset.slice(0, 8).map(({ prompt }) => prompt);
+    const dose = { alpha: 1, alpha_unit: 'swing', max_new_tokens: 8 };
+    const steered = await askBoth('steer', { prompts, layer, direction_id: probe_id, ...dose });
+    expect(steered).toMatchObject({ n_prompts: 8, random_directions: { n: 39 } });
+    expect(Number(steered.flip_rate)).toBeGreaterThan(0);
+  });
+
+  test('sae_lookup finds the same features', async () => {
+    const looked = await askOfCaptures('sae_lookup', { sae_id: 'demo', layer: 2 });
+    expect(looked.top_features).not.toHaveLength(0);
+  });
+});
+
+describe('the questions of cuvette lab demo', () => {
+  test.each(demoQuestions(0))('$name: the same verdict, with the same statistics', async (asked) => {
+    const theirs = await askAsTheDemo(agent, asked, { session_name: HERE });
+    const ours = await askAsTheDemo(agent, asked);
+    expect(ours.verdict).toBe(asked.expected);
+    expect(theirs.verdict).toBe(asked.expected);
+    expect(disagreements(ours, theirs, { ignored: [OF_A_RECORD, SINGLE_DRAW] })).toEqual([]);
+  });
+});
+
+describe('the token', () => {
+  test('is in no file but one that nobody else can read, in no log and no command line', () => {
+    const holders = [lab.home, agent.home].flatMap(({ root }) =>
+      filesIn(root).filter((path) => holds(path, lab.token)),
+    );
+    expect(holders).toEqual([join(agent.home.data, 'lab', 'tokens.json')]);
+    for (const path of holders) {
+      expect(modeOf(path)).toBe(0o600);
+      expect(modeOf(dirname(path))).toBe(0o700);
+    }
+    expect(lab.stderr()).not.toBe('');
+    expect(lab.stderr()).not.toContain(lab.token);
+    const lines = readdirSync('/proc').map((pid) => procFile(pid, 'cmdline'));
+    expect(lines.filter((line) => line.includes('serve')).length).toBeGreaterThan(0);
+    expect(lines.filter((line) => line.includes(lab.token))).toEqual([]);
+  });
+
+  test('is not seen by code beside the model, nor is any secret of the server', async () => {
+    expect(procFile(String(lab.pid), 'environ')).toContain(SERVERS_SECRET);
+    const { structured } = await agent.beside(`import os
+print(dict(os.environ))
+for pid in ["self", os.getppid()]:
+    print(open(f"/proc/{pid}/environ").read())
+print(vars())`);
+    expect(structured.output).toContain(`HOME=${lab.home.root}`);
+    expect(structured.output).not.toContain(lab.token);
+    expect(structured.output).not.toContain(SERVERS_SECRET);
+  });
+});
+
+test('a lab that is told to end leaves no process and no socket, and what it kept', async () => {
+  const before = filesIn(lab.home.data);
+  expect(before.some((path) => path.endsWith('.safetensors'))).toBe(true);
+  kill(lab.pid, 'SIGTERM');
+  expect(await lab.done).toBe(0);
+  await allGone(lab.home.root);
+  expect(filesIn(lab.home.runtime).filter((path) => lstatSync(path).isSocket())).toEqual([]);
+  expect(filesIn(lab.home.data)).toEqual(before);
+  expect(await agent.refused('colab_status')).toContain(lab.url);
+});
+
+/** Sockets and links, too. */
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+function holds(path: string, text: string): boolean {
+  return lstatSync(path).isFile() && readFileSync(path).includes(text);
+}
+
+function modeOf(path: string): number {
+  return lstatSync(path).mode & 0o777;
+}
+
+/** Empty of what has ended meanwhile. */
+function procFile(pid: string, name: string): string {
+  try {
+    return readFileSync(join('/proc', pid, name), 'utf8');
+  } catch {
+    return '';
+  }
+}
