@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DatasetRow } from '../../../../src/lab/causality/evidence.ts';
-import { disagreements, SINGLE_DRAW } from '../../../../src/lab/ground-truth/agreement.ts';
+import { disagreements } from '../../../../src/lab/ground-truth/agreement.ts';
 import { type CaseName, makeToyQuestion, type ToyQuestion } from '../../../../src/lab/ground-truth/toy-questions.ts';
 import { captureOf } from './demo-experiments.ts';
 import { type Elsewhere, useServed } from './served-lab.ts';
@@ -33,7 +33,7 @@ test.each(CASES)('%s', async (name) => {
   const theirs = await askTool(name, question, { session_name: HERE });
   const ours = await askTool(name, question);
   expect(ours).toMatchObject({ verdict: question.verdict, reason: question.reason });
-  expect(disagreements(ours, theirs, { ignored: [IGNORED, SINGLE_DRAW] })).toEqual([]);
+  expect(disagreements(ours, theirs, { ignored: [IGNORED] })).toEqual([]);
 });
 
 /** The question with an agent's tools: its data captured, its direction given to the lab or found there. */
