@@ -45,6 +45,8 @@ export const DEFAULT = 'default';
 const DEMO = 'demo';
 
 interface OpenLab {
+  /** That it is for alone; nothing if every name of the same model shares it. */
+  name: string | undefined;
   endpoint: string;
   token: string | undefined;
   lab: Promise<Lab>;
@@ -66,8 +68,10 @@ export function createLabs(options: LabsOptions): Labs {
 
   async function attach(name: string, session: LabSession, context: LabContext): Promise<Health> {
     const { endpoint, token } = session;
-    const found = [...open].find((one) => one.endpoint === endpoint && one.token === token);
-    const entry = found ?? { endpoint, token, lab: connect(session, context), calls: 0 };
+    // A model here is large, and opened once. What is elsewhere may hold a session for the name, with variables that are no other's.
+    const owner = isUrl(endpoint) ? name : undefined;
+    const found = [...open].find((one) => one.name === owner && one.endpoint === endpoint && one.token === token);
+    const entry = found ?? { name: owner, endpoint, token, lab: connect(session, context), calls: 0 };
     open.add(entry);
     const before = named.get(name)?.entry;
     return use(entry, async (lab) => {

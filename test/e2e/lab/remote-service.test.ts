@@ -98,6 +98,18 @@ describe('code', () => {
     expect((await other.ended).ending).toMatchObject({ status: 'error', errorName: 'NameError' });
   });
 
+  test('has variables of its own under each name of the same service, and keeps them when a name is attached again', async () => {
+    const { labs, start } = await attach();
+    await labs.attach('second', service.url, KEY, quiet);
+    await start('x = 6 * 7').ended;
+    const { answer } = await labs.call('second', 'run_code', { code: 'x', run: 'there' }, quiet);
+    expect(answer.ending).toMatchObject({ status: 'error', errorName: 'NameError' });
+    await labs.attach('default', service.url, KEY, quiet);
+    const again = start('print(x)');
+    await again.ended;
+    expect(again.printed()).toBe('42\n');
+  });
+
   test('tells what it shows as it is shown, in its order', async () => {
     const { start } = await attach();
     const gate = createGate('order');
