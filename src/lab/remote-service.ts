@@ -92,8 +92,9 @@ export function createRemoteService(options: { endpoint: string; token: string |
       });
       runs.set(name, run);
       try {
-        const mine = turn.then(() => run.ending());
-        turn = mine.catch(() => {});
+        const mine = run.ending(turn);
+        // One that ends before its turn does not let the next one past those before it.
+        turn = Promise.allSettled([turn, mine]);
         const ending = await mine;
         const itsLife = life;
         if (ending.death) life += 1;

@@ -1,5 +1,6 @@
 /** One run of code in a service elsewhere: its outputs as they come, each once, the ways to stop it, and how it ended. */
 
+import { once } from 'node:events';
 import type { Ending, Output, StopReason } from '../interpreters/interpreter.ts';
 import type { ServiceClient, ServiceEvent, ServiceSession } from './service-client.ts';
 import { endedSchema, endingOf, remarksOn } from './service-ending.ts';
@@ -19,7 +20,8 @@ export interface ServiceRunOptions {
 export interface ServiceRun {
   /** Interrupts it, now or as soon as it is on its way. */
   stop(why: StopReason): void;
-  ending(): Promise<Ending>;
+  /** Runs it when its turn has come. One that is stopped before that ends at once, and never runs. */
+  ending(turn: Promise<unknown>): Promise<Ending>;
 }
 
 /** Where it runs. */
@@ -41,12 +43,14 @@ export function createServiceRun({
 }: ServiceRunOptions): ServiceRun {
   const told = createTold(onOutput);
   const connection = new AbortController();
+  const halted = new AbortController();
   let place: Place | undefined;
   let stopped: StopReason | undefined;
   let errorName: string | undefined;
 
   function stop(why: StopReason): void {
     stopped ??= why;
+    halted.abort();
     if (place) client.tool('interrupt', { ...place }, AbortSignal.timeout(FAREWELL)).catch(() => {});
   }
 
@@ -72,7 +76,8 @@ export function createServiceRun({
     if (told.characters() > limit) stop('output-limit');
   }
 
-  async function ending(): Promise<Ending> {
+  async function ending(turn: Promise<unknown>): Promise<Ending> {
+    await unless(AbortSignal.any([signal, halted.signal]), turn);
     signal.throwIfAborted();
     if (stopped) return neverRun(stopped);
     signal.addEventListener('abort', giveUp, { once: true });
@@ -98,6 +103,15 @@ export function createServiceRun({
   }
 
   return { stop, ending };
+}
+
+/** Waits for the turn, and no longer than until the signal. */
+async function unless(signal: AbortSignal, turn: Promise<unknown>): Promise<void> {
+  if (signal.aborted) return;
+  const over = new AbortController();
+  const aborted = once(signal, 'abort', { signal: over.signal }).catch(() => {});
+  await Promise.race([turn, aborted]);
+  over.abort();
 }
 
 function neverRun(why: StopReason): Ending {

@@ -162,16 +162,23 @@ describe('code', () => {
     expect(after.printed()).toBe('1\n');
   });
 
-  test('that waits for another of the same attachment can be interrupted before it runs', async () => {
+  test('that waits for another of the same attachment can be stopped before it runs, at once', async () => {
     const { start, call } = await attach();
     const gate = createGate('waiting');
     const first = start(gate.code, { run: 'first' });
     await gate.reached();
     const second = start('ran = True', { run: 'second' });
+    const patience = new AbortController();
+    const third = start('ran = True', { run: 'third', signal: patience.signal });
+    const fourth = start('after = True', { run: 'fourth' });
     await call('interrupt_code', { run: 'second' });
+    expect((await second.ended).ending).toMatchObject({ stopped: { why: 'cancelled' } });
+    patience.abort();
+    await expect(third.ended).rejects.toThrow(/abort/i);
+    expect(await Promise.race([first.ended, fourth.ended, 'both wait'])).toBe('both wait');
     gate.open();
     expect((await first.ended).ending.status).toBe('ok');
-    expect((await second.ended).ending).toMatchObject({ stopped: { why: 'cancelled' } });
+    expect((await fourth.ended).ending.status).toBe('ok');
     expect(await call('list_variables')).not.toMatchObject({
       variables: expect.arrayContaining([expect.objectContaining({ name: 'ran' })]),
     });
