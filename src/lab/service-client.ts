@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
-import { CuvetteError } from '../errors.ts';
+import { CuvetteError, messageOf } from '../errors.ts';
 import { parseEndpoint } from './remote-lab.ts';
 import { eventsIn } from './server-sent-events.ts';
 import { errorFrom, isLost, notAService, refusal, unauthorized, unreachable } from './service-errors.ts';
@@ -55,7 +55,6 @@ const messageSchema = z.object({
 const failureSchema = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
 const rootSchema = z.object({ name: z.literal('Cuvette') });
 
-/** Milliseconds before each time that a lost connection is tried again. */
 const WAITS = [0, 1000, 2000, 4000, 8000, 15_000, 30_000];
 /** Milliseconds without a sign of life, of which there is one every 15 seconds, after which a connection is dead. */
 const SILENCE = 60_000;
@@ -64,13 +63,14 @@ const ARRIVAL = 1000;
 /** Asks for another session. */
 const NEW = 'new';
 
-export function createServiceClient({
-  endpoint,
-  token,
-}: {
+export interface ServiceClientOptions {
   endpoint: string;
   token: string | undefined;
-}): ServiceClient {
+  /** Milliseconds before each time that a lost connection is tried again. */
+  waits?: readonly number[];
+}
+
+export function createServiceClient({ endpoint, token, waits = WAITS }: ServiceClientOptions): ServiceClient {
   const base = parseEndpoint(endpoint);
 
   async function send(path: string, init: { body?: unknown; headers?: Record<string, string> }, signal: AbortSignal) {
@@ -138,23 +138,32 @@ export function createServiceClient({
         throw new Error('the connection ended before the code did');
       } catch (error) {
         signal.throwIfAborted();
-        const wait = WAITS[failures];
+        const wait = waits[failures];
         if (wait === undefined || !isLost(error)) throw unreachable(endpoint, error);
         await sleep(wait, undefined, { signal });
-        last ??= await firstOf(place, signal);
         // Sent again, it could run twice.
-        if (last === undefined) throw unreachable(endpoint, error);
+        last ??= await firstOf(place, error, signal);
       }
     }
   }
 
-  /** What comes before the first event of the execution that was sent to the session, if it has arrived there. */
-  async function firstOf({ session, executions }: ServiceSession, signal: AbortSignal): Promise<string | undefined> {
-    await sleep(ARRIVAL, undefined, { signal });
-    const now = await tool('get_session_info', { session }, signal)
-      .then(sessionSchema.parse)
-      .catch(() => undefined);
-    return now && now.executions > executions ? `${session}.${now.executions}.0` : undefined;
+  /** What comes before the first event of the execution that was sent to the session. Whether it has arrived there, only the service knows. */
+  async function firstOf({ session, executions }: ServiceSession, lost: unknown, signal: AbortSignal): Promise<string> {
+    let problem = lost;
+    for (const wait of waits) {
+      await sleep(wait + ARRIVAL, undefined, { signal });
+      const now = await tool('get_session_info', { session }, signal)
+        .then(sessionSchema.parse)
+        .catch((error: unknown) => {
+          problem = error;
+          return undefined;
+        });
+      signal.throwIfAborted();
+      if (now && now.executions > executions) return `${session}.${now.executions}.0`;
+      if (now) throw neverArrived(endpoint, lost);
+      if (!isLost(problem)) break;
+    }
+    throw mayRun(endpoint, problem);
   }
 
   async function tool(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<unknown> {
@@ -191,4 +200,20 @@ export function createServiceClient({
       });
     },
   };
+}
+
+function neverArrived(endpoint: string, cause: unknown): CuvetteError {
+  return new CuvetteError(
+    'lab_unreachable',
+    `The connection to the Cuvette at ${endpoint} was lost before the code had arrived there, so it has not run. Run it again.`,
+    { cause },
+  );
+}
+
+function mayRun(endpoint: string, cause: unknown): CuvetteError {
+  return new CuvetteError(
+    'lab_unreachable',
+    `The connection to the Cuvette at ${endpoint} was lost as the code was sent, so the code may have run there, or still run. Before you run it again, see what it has done, as by list_vars. ${messageOf(cause)}`,
+    { cause },
+  );
 }

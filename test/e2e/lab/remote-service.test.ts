@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Ending, Output } from '../../../src/interpreters/interpreter.ts';
 import { createLabs, type Labs } from '../../../src/lab/labs.ts';
@@ -265,6 +266,22 @@ describe('a lost connection', () => {
     gate.open();
     expect((await run.ended).ending.status).toBe('ok');
     expect(run.printed()).toBe('1\n');
+  });
+
+  test('that stays away for a while before anything was heard of the code is joined, too', async () => {
+    const proxy = await startCutProxy(service.url);
+    const { start } = await attach(proxy.url);
+    const gate = createGate('away');
+    proxy.silence();
+    const run = start(`${gate.code}\nprint("once")`);
+    await gate.reached();
+    proxy.leadTo('http://127.0.0.1:1');
+    proxy.cut();
+    await sleep(2000);
+    proxy.leadTo(service.url);
+    gate.open();
+    expect((await run.ended).ending.status).toBe('ok');
+    expect(run.printed()).toBe('once\n');
   });
 
   test('to a service that is gone is an error, which says what to do', async () => {
