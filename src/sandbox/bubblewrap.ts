@@ -1,9 +1,8 @@
 /** The command line by which bubblewrap makes a root for the driver, from a list of what is to be seen in it. */
 
 import { execFile } from 'node:child_process';
-import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { findProgram } from '../search-path.ts';
 import { foldersAbove, type Mount, SEEN } from './layout.ts';
 
 export interface Root {
@@ -39,12 +38,8 @@ export function bubblewrapArguments(root: Root, isRoot: boolean, env: Record<str
   ];
 }
 
-export function findBubblewrap(env: NodeJS.ProcessEnv = process.env): string | undefined {
-  return (env.PATH ?? '')
-    .split(delimiter)
-    .filter(Boolean)
-    .map((folder) => join(folder, 'bwrap'))
-    .find(isExecutable);
+export function findBubblewrap(env?: NodeJS.ProcessEnv): string | undefined {
+  return findProgram('bwrap', env);
 }
 
 /** Nothing, if it cannot even be run. */
@@ -54,14 +49,5 @@ export async function bubblewrapVersion(path: string): Promise<string | undefine
     return /(\d[\d.]*)/.exec(stdout)?.[1] ?? 'of an unknown version';
   } catch {
     return undefined;
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
   }
 }

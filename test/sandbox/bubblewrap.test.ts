@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bubblewrapArguments, bubblewrapVersion, findBubblewrap, type Root } from '../../src/sandbox/bubblewrap.ts';
 import { SEEN, same } from '../../src/sandbox/layout.ts';
@@ -142,7 +142,10 @@ describe('bubblewrap', () => {
     expect(findBubblewrap({ PATH: folder })).toBeUndefined();
   });
 
-  it('is not looked for in the current folder, and may be absent', () => {
+  it('is not looked for in the current folder or from there, and may be absent', () => {
+    const folder = temporaryFolder();
+    script(folder, 'bwrap');
+    expect(findBubblewrap({ PATH: relative(process.cwd(), folder) })).toBeUndefined();
     expect(findBubblewrap({ PATH: '' })).toBeUndefined();
     expect(findBubblewrap({})).toBeUndefined();
     expect(findBubblewrap({ PATH: `${delimiter}${delimiter}` })).toBeUndefined();

@@ -1,8 +1,7 @@
 /** The programs that make a tunnel: how each is called, where it tells its address, and how it is installed. */
 
-import { accessSync, constants } from 'node:fs';
-import { delimiter, isAbsolute, join } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
+import { findProgram } from '../../search-path.ts';
 
 const TUNNELS = ['cloudflared', 'ngrok'] as const;
 export type TunnelName = (typeof TUNNELS)[number];
@@ -51,11 +50,7 @@ export function findTunnelClient(name: string): TunnelClient {
   if (known === undefined)
     throw new CuvetteError('invalid_input', `There is no tunnel ${name}. Give --tunnel ${TUNNELS.join(', ')} or none.`);
   const { install, ...kind } = KINDS[known];
-  const path = (process.env.PATH ?? '')
-    .split(delimiter)
-    .filter(isAbsolute)
-    .map((folder) => join(folder, known))
-    .find(isExecutable);
+  const path = findProgram(known);
   if (path !== undefined) return { name: known, path, ...kind };
   throw new CuvetteError(
     'runtime_missing',
@@ -69,14 +64,5 @@ function urlOfNgrok(line: string): string | undefined {
     return msg === 'started tunnel' && typeof url === 'string' && url.startsWith('https://') ? url : undefined;
   } catch {
     return undefined; // What it says before its log begins is text.
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
   }
 }

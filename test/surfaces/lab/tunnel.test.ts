@@ -1,5 +1,6 @@
 /** A tunnel that is kept open, with programs that stand for the real ones. */
 
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openTunnel, type Tunnel, type TunnelOptions } from '../../../src/surfaces/lab/tunnel.ts';
@@ -132,6 +133,13 @@ describe('a program that is not there', () => {
   ])('%s: the error says how to install it', (name, message) => {
     vi.stubEnv('PATH', temporaryFolder());
     expect(() => findTunnelClient(name)).toThrow(message);
+  });
+
+  test('but a folder of its name', () => {
+    const bin = temporaryFolder();
+    mkdirSync(join(bin, 'cloudflared'));
+    vi.stubEnv('PATH', bin);
+    expect(() => findTunnelClient('cloudflared')).toThrow(/is not on PATH/);
   });
 
   test('and one that there never was: which there are', () => {

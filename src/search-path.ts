@@ -1,0 +1,22 @@
+/** Programs on PATH. Folders that depend on where this process stands are not looked into. */
+
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
+
+/** The first program of that name that can be run. */
+export function findProgram(name: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  return (env.PATH ?? '')
+    .split(delimiter)
+    .filter(isAbsolute)
+    .map((folder) => join(folder, name))
+    .find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile(); // Folders may be entered by the same right.
+  } catch {
+    return false;
+  }
+}
