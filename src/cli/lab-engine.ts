@@ -27,10 +27,7 @@ export function engineFrom(values: Record<string, unknown>, runtime: string): Pi
   const parsed = flagsSchema.safeParse(values);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new CuvetteError(
-      'invalid_input',
-      `--${String(issue?.path[0])}: ${issue?.message}. See: cuvette lab serve --help`,
-    );
+    throw new CuvetteError('invalid_input', `--${String(issue?.path[0])}: ${issue?.message}. Run: cuvette help`);
   }
   const { engine, 'torch-python': python, ...rest } = parsed.data;
   if (engine === 'torch') return { torch: { ...definedOf({ ...rest, python }), runtime } };

@@ -46,6 +46,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   const paths = findPaths();
   const engine = engineFrom(values, paths.runtime);
   const token = takeToken(values['token-file']);
+  if (token.warning !== undefined) process.stderr.write(`${token.warning}\n`);
   const log = createLog(logLevel);
   const stopped = stopSignal();
   const stop = new AbortController();

@@ -1,23 +1,27 @@
 /** The token of a lab that is served: from a file, from the environment, or a new one. */
 
 import { randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { CuvetteError, messageOf } from '../errors.ts';
 
 export interface LabToken {
   token: string;
   /** Where its reader finds it; nothing if it has to be printed. */
   source: string | undefined;
+  /** What its owner should know before it is used. */
+  warning?: string;
 }
 
 const VARIABLE = 'CUVETTE_LAB_TOKEN';
+/** In the mode of a file: that its group or others may read or write. */
+const OTHERS = 0o066;
 const FORM = /^[\x21-\x7e]{16,}$/;
 
 export function takeToken(file: string | undefined): LabToken {
   const given = process.env[VARIABLE];
   // What is started from here has no need of it.
   delete process.env[VARIABLE];
-  if (file !== undefined) return { token: fromFile(file), source: 'the content of the token file' };
+  if (file !== undefined) return { ...fromFile(file), source: 'the content of the token file' };
   if (given === undefined || given === '') return { token: fresh(), source: undefined };
   if (FORM.test(given)) return { token: given, source: `the value of ${VARIABLE}` };
   throw new CuvetteError(
@@ -27,23 +31,40 @@ export function takeToken(file: string | undefined): LabToken {
 }
 
 /** The file is written if it is not there. */
-function fromFile(file: string): string {
+function fromFile(file: string): Omit<LabToken, 'source'> {
   const token = fresh();
   try {
     writeFileSync(file, `${token}\n`, { flag: 'wx', mode: 0o600 });
-    return token;
+    return { token };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
       throw new CuvetteError('invalid_input', `The token cannot be written to ${file}: ${messageOf(error)}.`, {
         cause: error,
       });
   }
-  const kept = readFileSync(file, 'utf8').trim();
-  if (FORM.test(kept)) return kept;
+  const { text, mode } = read(file);
+  const kept = text.trim();
+  if (FORM.test(kept)) return { token: kept, ...((mode & OTHERS) !== 0 && { warning: readByOthers(file) }) };
   throw new CuvetteError(
     'invalid_input',
     `${file} has no token: 16 characters at least, without spaces. Remove the file to have one made.`,
   );
+}
+
+function read(file: string): { text: string; mode: number } {
+  try {
+    return { text: readFileSync(file, 'utf8'), mode: statSync(file).mode };
+  } catch (error) {
+    throw new CuvetteError(
+      'invalid_input',
+      `The token cannot be read from ${file}: ${messageOf(error)}. Give a file of your own, or one that is not there yet.`,
+      { cause: error },
+    );
+  }
+}
+
+function readByOthers(file: string): string {
+  return `Other users of this machine can read or change the token in ${file}, and so use the lab. Run: chmod 600 ${file}`;
 }
 
 function fresh(): string {

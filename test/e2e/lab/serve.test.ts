@@ -1,6 +1,6 @@
 /** A lab that is served, and an agent that attaches it by its URL and token. */
 
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { demoQuestions } from '../../../src/lab/demo/questions.ts';
@@ -83,6 +83,20 @@ describe('the token', () => {
     await stopLab(lab);
   });
 
+  test.each([
+    ['others can read', 0o644, /can read or change the token in token, .*chmod 600 token/],
+    ['its owner alone can read', 0o600, /^(?!.*can read or change)/s],
+  ])('in a file that %s is taken, with a word if that is a danger', async (_, mode, said) => {
+    const cwd = home.project();
+    writeFileSync(join(cwd, 'token'), 'a-token-of-my-own\n');
+    chmodSync(join(cwd, 'token'), mode);
+    const args = ['lab', 'serve', '--token-file', 'token', '--model', './none'];
+    const { stderr } = await runCli(args, { home, cwd });
+    expect(stderr).toMatch(said);
+    expect(stderr).toMatch(/no folder/);
+    expect(stderr).not.toContain('a-token-of-my-own');
+  });
+
   test('can be in the environment, and is then not printed', async () => {
     const token = 'a-token-of-my-own';
     const lab = await startLab(home, [], { CUVETTE_LAB_TOKEN: token });
@@ -106,6 +120,8 @@ describe('a lab does not start', () => {
     [['--model', './none'], 2, /no folder/],
     [['--modle', 'demo'], 2, /Run: cuvette help/],
     [['--port', '99999'], 2, /port/],
+    [['--engine', 'magic'], 2, /--engine: .*"torch".*\. Run: cuvette help/],
+    [['--token-file', '.'], 2, /The token cannot be read from \.: EISDIR.*Give a file/],
   ])('with %j', async (args, code, message) => {
     const result = await runCli(['lab', 'serve', ...args], { home, cwd: home.project() });
     expect(result.code).toBe(code);
