@@ -30,6 +30,7 @@ const codes = z.enum([
   'unknown_sae',
   'unknown_file',
   'unknown_call',
+  'call_over',
   'lab_changed',
   'download_failed',
   'internal',
@@ -79,6 +80,14 @@ export function restarted(endpoint: string): CuvetteError {
   return new CuvetteError(
     'lab_unreachable',
     `The lab at ${endpoint} does not know this call: it was restarted since, or the call never came there. What it has on disk is still there. Call again to run it anew.`,
+  );
+}
+
+/** It has run there, in part or to its end. */
+export function forgotten(endpoint: string): CuvetteError {
+  return new CuvetteError(
+    'call_over',
+    `The lab at ${endpoint} has run this call, and has its answer no more: it stops what nobody listens to for a while, and forgets what ended long ago. See what the call has left there (variables, captures, list_manifests), then call again to run it anew.`,
   );
 }
 

@@ -6,6 +6,7 @@ import { type CallLimits, createCalls } from '../../../src/surfaces/lab/calls.ts
 import { createFakeLab } from '../../lab/fake-lab.ts';
 
 const MINUTE = 60_000;
+const OVER = expect.objectContaining({ code: 'call_over', status: 410 });
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -87,14 +88,14 @@ describe('what is remembered of ended calls', () => {
     await vi.advanceTimersByTimeAsync(10 * MINUTE - 1);
     join('a');
     await vi.advanceTimersByTimeAsync(1);
-    expect(() => join('a')).toThrow(/knows no call a/);
+    expect(() => join('a')).toThrow(OVER);
   });
 
   test('is of two hundred calls, and the oldest go first', async () => {
     const { finish, find, join } = open();
     find('running');
     for (let i = 0; i < 201; i++) await finish(`call-${i}`);
-    expect(() => join('call-0')).toThrow(/knows no call/);
+    expect(() => join('call-0')).toThrow(OVER);
     join('call-1');
     join('call-200');
     join('running');
@@ -106,10 +107,10 @@ describe('what is remembered of ended calls', () => {
     await finish('b', { text: 'x'.repeat(300) });
     join('a');
     await finish('c', { text: 'x'.repeat(300) });
-    expect(() => join('a')).toThrow(/knows no call/);
+    expect(() => join('a')).toThrow(OVER);
     join('b');
     await finish('d', { text: 'x'.repeat(5000) });
-    expect(() => join('c')).toThrow(/knows no call/);
+    expect(() => join('c')).toThrow(OVER);
     expect(await allOf(join('d').listen(0))).toEqual([{ number: 1, answer: { text: 'x'.repeat(5000) } }]);
   });
 
@@ -134,7 +135,7 @@ describe('a call that nobody listens to', () => {
     expect(calls[0]?.context.signal.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(calls[0]?.context.signal.aborted).toBe(true);
-    expect(() => join('a')).toThrow(/knows no call/);
+    expect(() => join('a')).toThrow(OVER);
   });
 
   test('goes on for good if somebody joins in that time, or another still listens', async () => {
@@ -160,15 +161,24 @@ describe('a call that nobody listens to', () => {
 });
 
 describe('a call that is stopped', () => {
-  test('ends at once, for all who listen, and its id is free', async () => {
+  test('ends at once, for all who listen, and its id does not run again', async () => {
     const { find, join, stop, calls } = open();
     const listener = find('a').listen(0);
     stop('a');
     expect(calls[0]?.context.signal.aborted).toBe(true);
     expect(await allOf(listener)).toMatchObject([{ error: { message: expect.stringMatching(/abort/i) } }]);
-    expect(() => join('a')).toThrow(/knows no call/);
-    find('a');
-    expect(calls).toHaveLength(2);
+    expect(() => join('a')).toThrow(OVER);
+    expect(() => find('a')).toThrow(OVER);
+    expect(calls).toHaveLength(1);
+  });
+
+  test('is known as such until many others are over', async () => {
+    const { find, join, finish } = open({ mostEnded: 1, mostOver: 2 });
+    for (const id of ['a', 'b', 'c']) await finish(id);
+    expect(() => find('a')).toThrow(OVER);
+    await finish('d');
+    expect(() => join('a')).toThrow(/knows no call a/);
+    expect(() => join('b')).toThrow(OVER);
   });
 
   test('must be there', () => {
