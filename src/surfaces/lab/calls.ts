@@ -4,7 +4,7 @@ import { CuvetteError } from '../../errors.ts';
 import type { Lab } from '../../lab/lab.ts';
 import { hashOf } from '../../lab/manifest.ts';
 import type { Logger } from '../../log.ts';
-import { type Call, startCall } from './call.ts';
+import { type Call, type CallOptions, startCall } from './call.ts';
 
 export interface CallLimits {
   /** Milliseconds for which a call goes on without a listener. */
@@ -55,7 +55,7 @@ export function createCalls(lab: Lab, log: Logger, limits: Partial<CallLimits> =
   const over = new Set<string>();
 
   function start({ id, name, args }: CallRequest): Call {
-    const run: Parameters<typeof startCall>[0]['run'] = async (context) => lab.call(name, args, context);
+    const run = runningOf(lab, name, args);
     if (id === undefined) return startCall({ run, grace: 0, mostKept, onEnd: () => {}, onStop: () => {}, log });
     const call = startCall({
       run,
@@ -121,4 +121,9 @@ export function createCalls(lab: Lab, log: Logger, limits: Partial<CallLimits> =
       found.call.stop();
     },
   };
+}
+
+/** Apart from what an ended call is remembered with: functions made in one place hold all that any of them uses, and arguments can be large. */
+function runningOf(lab: Lab, name: string, args: Record<string, unknown>): CallOptions['run'] {
+  return async (context) => lab.call(name, args, context);
 }

@@ -1,9 +1,15 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Lab } from '../../../src/lab/lab.ts';
 import type { WireEvent } from '../../../src/lab/wire.ts';
 import { createLog } from '../../../src/log.ts';
 import type { Listener } from '../../../src/surfaces/lab/call.ts';
 import { type CallLimits, createCalls } from '../../../src/surfaces/lab/calls.ts';
 import { createFakeLab } from '../../lab/fake-lab.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 const MINUTE = 60_000;
 const OVER = expect.objectContaining({ code: 'call_over', status: 410 });
@@ -125,6 +131,60 @@ describe('what is remembered of ended calls', () => {
     expect(events.map(({ number }) => number)).toEqual(events.map((_, i) => 102 - events.length + i));
     expect(events.at(-1)).toEqual({ number: 101, answer: { kept: 1 } });
   });
+});
+
+describe('a call whose listener is slow', () => {
+  test('tells it how much it has missed, where that was', async () => {
+    const { find, calls } = open({ mostKept: 1000 });
+    const listener = find('a').listen(0);
+    const print = (text: string) => calls[0]?.context.output?.({ type: 'stream', name: 'stdout', text });
+    print('first');
+    expect(await listener.next()).toMatchObject({ number: 1, output: { text: 'first' } });
+    for (let i = 2; i <= 100; i++) print(`${i}`.padStart(100, '.'));
+    calls[0]?.answer({ kept: 1 });
+    await vi.advanceTimersByTimeAsync(0);
+    const [missed, next, ...others] = await allOf(listener);
+    const dropped = (next?.number ?? 0) - 2;
+    expect(dropped).toBeGreaterThan(80);
+    expect(missed).toEqual({
+      number: dropped + 1,
+      output: { type: 'stream', name: 'stderr', text: expect.stringContaining(`[${dropped} events were dropped`) },
+    });
+    expect(others.at(-1)).toEqual({ number: 101, answer: { kept: 1 } });
+  });
+
+  test('tells nothing of the kind if it has missed nothing', async () => {
+    const { find, calls } = open({ mostKept: 1000 });
+    const listener = find('a').listen(0);
+    for (let i = 1; i <= 50; i++) {
+      calls[0]?.context.progress(`${i}`.padStart(100, '.'));
+      expect(await listener.next()).toMatchObject({ number: i, progress: expect.any(String) });
+    }
+  });
+});
+
+test.each(['answers', 'fails'])('the arguments of a call that %s are not kept with it', async (how) => {
+  vi.useRealTimers();
+  const lab: Lab = {
+    call: async () => {
+      if (how === 'answers') return { kept: 1 };
+      throw new Error('no such thing');
+    },
+    close: async () => {},
+  };
+  const calls = createCalls(lab, createLog('silent'));
+  const finish = async () => {
+    const args = { prompt: 'x'.repeat(1000) };
+    await allOf(calls.find({ id: 'a', name: 'capture_acts', args, isJoin: false }).listen(0));
+    return new WeakRef(args);
+  };
+  const args = await finish();
+  await vi.waitFor(() => {
+    collectGarbage();
+    // The object itself, in an error, would be kept by that.
+    expect(args.deref() === undefined).toBe(true);
+  });
+  expect(() => calls.find({ id: 'a', name: 'capture_acts', args: {}, isJoin: true })).toThrow(/other arguments/);
 });
 
 describe('a call that nobody listens to', () => {
