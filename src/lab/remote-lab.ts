@@ -231,6 +231,8 @@ function hasId({ route }: Primitive): boolean {
 
 /** Without a slash at its end. A token that goes over a network in the clear is anybody's. */
 export function parseEndpoint(endpoint: string): string {
+  if (!URL.canParse(endpoint))
+    throw new CuvetteError('invalid_input', `${endpoint} is no address. Give one as in https://host:8787.`);
   const url = new URL(endpoint);
   if (url.protocol === 'http:' && !isLoopback(url.hostname.replace(/^\[(.*)\]$/, '$1')))
     throw new CuvetteError(

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { CuvetteError } from '../../src/errors.ts';
 import type { Output } from '../../src/interpreters/interpreter.ts';
 import { createLostCalls } from '../../src/lab/lost-calls.ts';
 import { createRemoteLab, type RemoteLabOptions } from '../../src/lab/remote-lab.ts';
@@ -378,6 +379,25 @@ describe('giving up', () => {
     expect(await again).toEqual({ kept: 2 });
     expect(calls).toHaveLength(2);
   });
+});
+
+test.each([
+  'interpreter_failed',
+  'unknown_interpreter',
+  'runtime_missing',
+  'python_missing',
+  'unknown_capture',
+] as const)('an error of the lab is told as it is: %s', async (code) => {
+  const { remote, started, context } = await open();
+  const call = remote.call('run_code', { code: 'n += 1', run: 'a' }, context);
+  (await started(0)).fail(new CuvetteError(code, 'What to do.'));
+  await expect(call).rejects.toMatchObject({ code, message: 'What to do.' });
+});
+
+test.each(['http://', 'https://:8787', 'http://[::1'])('what is no address is refused as such: %s', (endpoint) => {
+  expect(() => createRemoteLab({ endpoint, token: TOKEN })).toThrow(
+    expect.objectContaining({ code: 'invalid_input', message: expect.stringContaining('https://host:8787') }),
+  );
 });
 
 test('two clients at once have each their own call, whatever they ask', async () => {
