@@ -33,6 +33,7 @@ const TABLE = {
   lab_unreachable: { status: 502, exit: 69 },
   lab_changed: { status: 409, exit: 65 },
   unknown_call: { status: 404, exit: 2 },
+  call_over: { status: 410, exit: 2 },
   internal: { status: 500, exit: 70 },
 } as const;
 

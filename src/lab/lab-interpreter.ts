@@ -4,10 +4,17 @@ import { nanoid } from 'nanoid';
 import { toCuvetteError } from '../errors.ts';
 import type { Ending, InterpreterEvent, LiveInterpreter, Output } from '../interpreters/interpreter.ts';
 import type { Called } from './labs.ts';
+import { hashOf } from './manifest.ts';
 import { describeCode, interruptCode, listVariables, resetCode, runCode } from './primitives/code.ts';
 import type { LabContext } from './workbench.ts';
 
 export type CallLab = (primitive: string, args: Record<string, unknown>, context: LabContext) => Promise<Called>;
+
+/** What code is sent with beside what was asked for. */
+interface Sending {
+  run: string;
+  cell: number;
+}
 
 type WithoutNumber<Event> = Event extends unknown ? Omit<Event, 'seq'> : never;
 
@@ -19,6 +26,8 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
   let { life, ...about } = describeCode.output.parse(await ask(describeCode.name));
   const state = { ...about, generation: 1, pid: 0, running: null };
   const runs = new Map<string, string>();
+  /** Runs that may go on in a lab out of reach, by what was asked: a lab continues a call only if all that it was sent comes again. */
+  const outOfReach = new Map<string, Sending>();
   let listener: (event: InterpreterEvent) => void = () => {};
   let lost: () => void = () => {};
   let tellDeath: (cause: string) => void = () => {};
@@ -50,10 +59,16 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
       tellDeath = given;
     },
     execute({ id, code, cell, timeout, limit }) {
-      const name = nanoid();
-      runs.set(id, name);
-      run(id, { code, run: name, cell, timeout, limit })
-        .catch((error: unknown) => failed(id, error))
+      const asked = { code, timeout, limit };
+      const key = hashOf(asked);
+      const sending = outOfReach.get(key) ?? { run: nanoid(), cell };
+      outOfReach.delete(key);
+      runs.set(id, sending.run);
+      run(id, { ...asked, ...sending })
+        .catch((error: unknown) => {
+          if (toCuvetteError(error).code === 'lab_unreachable') outOfReach.set(key, sending);
+          return failed(id, error);
+        })
         .then((ending) => {
           runs.delete(id);
           emit({ kind: 'done', id, ending });

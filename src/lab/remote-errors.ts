@@ -1,7 +1,7 @@
 /** What can go wrong with a lab elsewhere, in words: what it refuses, what is no lab, and connections that were lost. */
 
-import * as z from 'zod';
-import { CuvetteError, messageOf } from '../errors.ts';
+import { CuvetteError } from '../errors.ts';
+import { knownError, problemIn, reasonOf } from './problems.ts';
 
 /** The connection broke before the answer, or nobody was there: it may be tried again. */
 export class LostConnection extends Error {
@@ -14,27 +14,6 @@ export class LostConnection extends Error {
   }
 }
 
-const problemSchema = z.object({ code: z.string(), detail: z.string() });
-
-/** Errors that mean here what they mean there. */
-const codes = z.enum([
-  'invalid_input',
-  'unauthorized',
-  'forbidden',
-  'too_large',
-  'storage_full',
-  'bad_model',
-  'unknown_model',
-  'unknown_capture',
-  'unknown_probe',
-  'unknown_sae',
-  'unknown_file',
-  'unknown_call',
-  'lab_changed',
-  'download_failed',
-  'internal',
-]);
-
 /** Of an answer that is not what was asked for. A tunnel whose other end is gone answers for it, with a status of its own. */
 export async function refusal(response: Response, endpoint: string): Promise<CuvetteError | LostConnection> {
   const { status, headers } = response;
@@ -46,15 +25,14 @@ export async function refusal(response: Response, endpoint: string): Promise<Cuv
     );
   if (status >= 300 && status < 400)
     return notALab(endpoint, `it leads to ${headers.get('location')}, and a token must not be led elsewhere`);
-  const problem = problemSchema.safeParse(parsed(text));
-  if (problem.success) return errorFrom(problem.data.code, problem.data.detail, endpoint);
+  const problem = problemIn(text);
+  if (problem) return errorFrom(problem.code, problem.detail, endpoint);
   if (status >= 500) return new LostConnection(`it answered with status ${status}`, true);
   return notALab(endpoint, `it answered with status ${status} and ${headers.get('content-type') ?? 'no content type'}`);
 }
 
 export function errorFrom(code: string, message: string, endpoint: string): CuvetteError {
-  const known = codes.safeParse(code);
-  return known.success ? new CuvetteError(known.data, message) : notALab(endpoint, message);
+  return knownError(code, message) ?? notALab(endpoint, message);
 }
 
 export function notALab(endpoint: string, why: string, cause?: unknown): CuvetteError {
@@ -82,22 +60,20 @@ export function restarted(endpoint: string): CuvetteError {
   );
 }
 
-/** Errors of fetch, which has the reason in their cause. */
+/** It has run there, in part or to its end. */
+export function forgotten(endpoint: string): CuvetteError {
+  return new CuvetteError(
+    'call_over',
+    `The lab at ${endpoint} has run this call, and has its answer no more: it stops what nobody listens to for a while, and forgets what ended long ago. See what the call has left there (variables, captures, list_manifests), then call again to run it anew.`,
+  );
+}
+
+/** By an error of fetch. */
 export function lostBy(error: unknown): LostConnection {
-  const cause = error instanceof Error ? error.cause : undefined;
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const why = (cause instanceof Error && cause.message) || code || messageOf(error);
+  const { code, why } = reasonOf(error);
   return new LostConnection(why, !NEVER_CONNECTED.test(code), error);
 }
 
 /** No connection was made, or none that anything was said on: to a name, to a machine, or because of a certificate. */
 const NEVER_CONNECTED =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|EPROTO|ERR_SSL_|ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -13,7 +13,7 @@ import type { Lab } from './lab.ts';
 import { createLostCalls, type LostCall, type LostCalls } from './lost-calls.ts';
 import type { Primitive } from './primitives/primitive.ts';
 import { ROUTED } from './primitives/table.ts';
-import { errorFrom, LostConnection, lostBy, refusal, restarted, unreachable } from './remote-errors.ts';
+import { errorFrom, forgotten, LostConnection, lostBy, refusal, restarted, unreachable } from './remote-errors.ts';
 import { eventsOf } from './remote-events.ts';
 import { EVENTS, HEADERS, STILL_HERE } from './wire.ts';
 import type { LabContext } from './workbench.ts';
@@ -35,6 +35,9 @@ const SILENCE = 2.5 * STILL_HERE;
 /** Milliseconds that telling a lab to stop may take. */
 const FAREWELL = 2000;
 
+/** Bytes a millisecond: a line that takes a request more slowly is taken for dead. */
+const SLOWEST = 20;
+
 /** A call on its way, over however many connections. */
 interface Sent {
   primitive: Primitive;
@@ -46,15 +49,22 @@ interface Sent {
   heard: number;
   /** Whether it may have arrived: then it is joined, and not sent. */
   mayRun: boolean;
+  /** The lab that it was sent to, if that has ever answered. */
+  instance: string | undefined;
   /** Whether an earlier call has lost it, whose caller knows: then it is sent anew if it is not known there. */
   isOld: boolean;
 }
+
+/** What a lab says of a call that was to be joined, and that it cannot give. */
+type Missing = 'never came' | 'not known' | 'over';
 
 export function createRemoteLab(options: RemoteLabOptions): Lab {
   const { endpoint, token, lost = createLostCalls(), waits = WAITS, silence = SILENCE } = options;
   const base = parseEndpoint(endpoint);
   const access = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const farewells = new Set<Promise<unknown>>();
+  /** The name of the lab that answered last. */
+  let instance: string | undefined;
 
   /** Over as many connections as it takes, while there are any that bring something. */
   async function persist(sent: Sent, context: LabContext): Promise<Record<string, unknown>> {
@@ -79,8 +89,8 @@ export function createRemoteLab(options: RemoteLabOptions): Lab {
   async function attempt(sent: Sent, context: LabContext): Promise<Record<string, unknown>> {
     const connection = openConnection(context.signal, silence);
     try {
-      const body = await send(sent, context.weights, connection.signal);
-      if (!body) return await sendAnew(sent, context);
+      const body = await send(sent, context.weights, connection);
+      if (typeof body === 'string') return await sendAnew(sent, body, context);
       connection.isAlive();
       for await (const event of eventsOf(body, endpoint)) {
         connection.isAlive();
@@ -98,16 +108,20 @@ export function createRemoteLab(options: RemoteLabOptions): Lab {
     }
   }
 
-  /** The events that are to come; nothing, if the call was to be joined and is not known there. */
+  /** The events that are to come; or why there are none, if the call was to be joined. */
   async function send(
-    { primitive, args, id, seen, mayRun }: Sent,
+    sent: Sent,
     weights: string | undefined,
-    signal: AbortSignal,
-  ): Promise<ReadableStream<Uint8Array> | undefined> {
+    connection: Connection,
+  ): Promise<ReadableStream<Uint8Array> | Missing> {
+    const { primitive, args, id, seen, mayRun } = sent;
     const { method, path } = primitive.route;
     const isJoin = hasId(primitive) && mayRun;
+    if (!isJoin) sent.instance = instance;
     const url = new URL(`${base}${path}`);
     if (method === 'GET') for (const [key, value] of Object.entries(args)) url.searchParams.set(key, String(value));
+    const request = method === 'POST' ? JSON.stringify(args) : '';
+    connection.isAlive(request.length / SLOWEST);
     const response = await fetch(url, {
       method,
       headers: {
@@ -118,26 +132,33 @@ export function createRemoteLab(options: RemoteLabOptions): Lab {
         ...(isJoin && { [HEADERS.join]: '1', [HEADERS.after]: String(seen) }),
         ...(method === 'POST' && { 'content-type': 'application/json' }),
       },
-      ...(method === 'POST' && { body: JSON.stringify(args) }),
+      ...(method === 'POST' && { body: request }),
       // A token must not be led elsewhere.
       redirect: 'manual',
-      signal,
+      signal: connection.signal,
     }).catch((error: unknown) => {
       throw lostBy(error);
     });
     const { ok, body, headers } = response;
+    instance = headers.get(HEADERS.instance) ?? instance;
     if (ok && body && headers.get('content-type')?.includes(EVENTS)) return body as ReadableStream<Uint8Array>;
     const refused = await refusal(response, endpoint);
-    if (isJoin && refused instanceof CuvetteError && refused.code === 'unknown_call') return undefined;
+    if (!isJoin || !(refused instanceof CuvetteError)) throw refused;
+    if (refused.code === 'call_over') return 'over';
+    if (refused.code === 'unknown_call')
+      return sent.instance !== undefined && sent.instance === instance ? 'never came' : 'not known';
     // What stands in for a lab while that is away is no reason to give a call up.
-    if (isJoin && refused instanceof CuvetteError && refused.code === 'lab_unreachable')
+    if (refused.code === 'lab_unreachable')
       throw new LostConnection(`something else answers there with status ${response.status}`, true, refused);
     throw refused;
   }
 
   /** What keeps something may have kept it already: whether to do it again is for the caller to say. */
-  async function sendAnew(sent: Sent, context: LabContext): Promise<Record<string, unknown>> {
-    if (!sent.isOld && sent.primitive.effect !== 'reads') throw restarted(endpoint);
+  async function sendAnew(sent: Sent, why: Missing, context: LabContext): Promise<Record<string, unknown>> {
+    const keeps = sent.primitive.effect !== 'reads';
+    if (why === 'over' && keeps) throw forgotten(endpoint);
+    if (why === 'not known' && keeps && !sent.isOld) throw restarted(endpoint);
+    if (why === 'over') sent.id = randomUUID();
     Object.assign(sent, { seen: 0, mayRun: false, isOld: false } satisfies Partial<Sent>);
     return attempt(sent, context);
   }
@@ -159,7 +180,8 @@ export function createRemoteLab(options: RemoteLabOptions): Lab {
       const same: LostCall = { of: context.weights ?? endpoint, name, args };
       const known = hasId(primitive) ? lost.take(same) : undefined;
       const isOld = known !== undefined;
-      const sent: Sent = { primitive, args, id: known ?? randomUUID(), seen: 0, heard: 0, mayRun: isOld, isOld };
+      const id = known ?? randomUUID();
+      const sent: Sent = { primitive, args, id, seen: 0, heard: 0, mayRun: isOld, instance: undefined, isOld };
       try {
         return await persist(sent, context);
       } catch (error) {
@@ -177,7 +199,8 @@ export function createRemoteLab(options: RemoteLabOptions): Lab {
 
 interface Connection {
   signal: AbortSignal;
-  isAlive(): void;
+  /** It may be silent from now on, and for so many milliseconds more. */
+  isAlive(more?: number): void;
   close(): void;
 }
 
@@ -187,9 +210,9 @@ function openConnection(signal: AbortSignal, silence: number): Connection {
   let timer: NodeJS.Timeout | undefined;
   return {
     signal: AbortSignal.any([signal, silent.signal]),
-    isAlive() {
+    isAlive(more = 0) {
       clearTimeout(timer);
-      timer = setTimeout(() => silent.abort(new Error('nothing came from it any more')), silence);
+      timer = setTimeout(() => silent.abort(new Error('nothing came from it any more')), silence + more);
     },
     close: () => clearTimeout(timer),
   };
@@ -208,6 +231,8 @@ function hasId({ route }: Primitive): boolean {
 
 /** Without a slash at its end. A token that goes over a network in the clear is anybody's. */
 export function parseEndpoint(endpoint: string): string {
+  if (!URL.canParse(endpoint))
+    throw new CuvetteError('invalid_input', `${endpoint} is no address. Give one as in https://host:8787.`);
   const url = new URL(endpoint);
   if (url.protocol === 'http:' && !isLoopback(url.hostname.replace(/^\[(.*)\]$/, '$1')))
     throw new CuvetteError(

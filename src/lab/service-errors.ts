@@ -1,24 +1,7 @@
 /** What can go wrong with a Cuvette service elsewhere, in words: what it refuses, what is no service, and connections that were lost. */
 
-import * as z from 'zod';
-import { CuvetteError, messageOf } from '../errors.ts';
-
-const problemSchema = z.object({ code: z.string(), detail: z.string() });
-
-/** Errors that mean here what they mean there. */
-const codes = z.enum([
-  'invalid_input',
-  'forbidden',
-  'too_large',
-  'rate_limited',
-  'storage_full',
-  'unknown_session',
-  'unknown_execution',
-  'unknown_interpreter',
-  'interpreter_failed',
-  'python_missing',
-  'internal',
-]);
+import { CuvetteError } from '../errors.ts';
+import { knownError, problemIn, reasonOf } from './problems.ts';
 
 /** Whether it may be otherwise a moment later: of what the service itself refuses, it will not. */
 export function isLost(error: unknown): boolean {
@@ -27,14 +10,13 @@ export function isLost(error: unknown): boolean {
 
 export async function refusal(response: Response, endpoint: string): Promise<CuvetteError> {
   if (response.status === 401) return unauthorized(endpoint);
-  const problem = problemSchema.safeParse(await response.json().catch(() => undefined));
-  if (problem.success) return errorFrom(problem.data.code, problem.data.detail, endpoint);
+  const problem = problemIn(await response.text().catch(() => ''));
+  if (problem) return errorFrom(problem.code, problem.detail, endpoint);
   return unreachable(endpoint, new Error(`it answered with status ${response.status}`));
 }
 
 export function errorFrom(code: string, message: string, endpoint: string): CuvetteError {
-  const known = codes.safeParse(code);
-  return known.success ? new CuvetteError(known.data, message) : unreachable(endpoint, new Error(message));
+  return knownError(code, message) ?? unreachable(endpoint, new Error(message));
 }
 
 export function unauthorized(endpoint: string): CuvetteError {
@@ -53,10 +35,9 @@ export function notAService(endpoint: string): CuvetteError {
 
 export function unreachable(endpoint: string, error: unknown): CuvetteError {
   if (error instanceof CuvetteError) return error;
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return new CuvetteError(
     'lab_unreachable',
-    `The Cuvette at ${endpoint} cannot be reached: ${messageOf(cause) || messageOf(error)}. See that cuvette serve runs there, and the tunnel to it; if its address has changed, call colab_attach again.`,
+    `The Cuvette at ${endpoint} cannot be reached: ${reasonOf(error).why}. See that cuvette serve runs there, and the tunnel to it; if its address has changed, call colab_attach again.`,
     { cause: error },
   );
 }

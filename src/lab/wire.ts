@@ -13,6 +13,8 @@ export const HEADERS = {
   join: 'x-join',
   /** SHA-256 of the weights that the client means. */
   model: 'x-model',
+  /** The lab's own name from its start to its end, in every answer: the same lab knows every call that has come to it. */
+  instance: 'x-lab-instance',
 } as const;
 
 /** At last the answer or an error. One without anything is a sign of life, and has no number. */

@@ -11,6 +11,8 @@ export interface CutProxy {
   freeze(): void;
   /** Ends as many of the next connections as they come. */
   refuse(count: number): void;
+  /** Ends a connection with the next that a client says on it, which the server never hears. */
+  swallow(): void;
   /** Cuts once this many bytes more have come from the server. */
   cutAfter(bytes: number): void;
   /** Later connections go to another server. */
@@ -24,6 +26,7 @@ export async function openCutProxy(url: string): Promise<CutProxy> {
   let refused = 0;
   let left = Number.POSITIVE_INFINITY;
   let count = 0;
+  let isSwallowing = false;
   const sockets = new Set<Socket>();
   const cut = () => {
     for (const socket of sockets) socket.destroy();
@@ -46,7 +49,11 @@ export async function openCutProxy(url: string): Promise<CutProxy> {
         target.destroy();
       });
     }
-    client.pipe(target);
+    client.on('data', (chunk) => {
+      if (!isSwallowing) return void target.write(chunk);
+      isSwallowing = false;
+      client.destroy();
+    });
     target.on('data', (chunk) => {
       client.write(chunk.subarray(0, left));
       left -= chunk.length;
@@ -68,6 +75,9 @@ export async function openCutProxy(url: string): Promise<CutProxy> {
     },
     refuse: (number) => {
       refused = number;
+    },
+    swallow: () => {
+      isSwallowing = true;
     },
     cutAfter: (bytes) => {
       left = bytes;

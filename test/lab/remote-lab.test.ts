@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { CuvetteError } from '../../src/errors.ts';
 import type { Output } from '../../src/interpreters/interpreter.ts';
 import { createLostCalls } from '../../src/lab/lost-calls.ts';
 import { createRemoteLab, type RemoteLabOptions } from '../../src/lab/remote-lab.ts';
@@ -229,6 +230,81 @@ describe('a call that cannot be joined', () => {
   });
 });
 
+describe('a call that never came to the lab', () => {
+  test('is sent again, though its connection ended as it was sent', async () => {
+    const { remote, proxy, calls, started, context, told } = await open();
+    await remote.call('colab_status', {}, context);
+    proxy.swallow();
+    const call = remote.call(...KEEPS, context);
+    (await started(0)).answer({ kept: 1 });
+    expect(await call).toEqual({ kept: 1 });
+    expect(calls).toHaveLength(1);
+    expect(told).toEqual([LOST]);
+  });
+
+  test('is not sent again to another lab, which the first may have become', async () => {
+    const { remote, proxy, calls, context } = await open();
+    await remote.call('colab_status', {}, context);
+    const other = createFakeLab();
+    proxy.lead((await serveLab(other.lab)).url);
+    proxy.cut();
+    proxy.swallow();
+    await expect(remote.call(...KEEPS, context)).rejects.toMatchObject({
+      code: 'lab_unreachable',
+      message: expect.stringContaining('restarted'),
+    });
+    expect([calls.length, other.calls.length]).toEqual([0, 0]);
+  });
+});
+
+describe('a call that the lab has stopped because nobody listened', () => {
+  async function stopped([name, args]: typeof KEEPS | typeof READS) {
+    const fake = createFakeLab();
+    const { url } = await serveLab(fake.lab, { grace: 1 });
+    const proxy = await openCutProxy(url);
+    const opened = client(proxy.url);
+    await opened.remote.call('colab_status', {}, opened.context);
+    const call = opened.remote.call(name, args, opened.context);
+    const { aborted } = await fake.started(0);
+    await loseForGood(proxy, call);
+    await aborted;
+    return { ...fake, ...opened, again: () => opened.remote.call(name, args, opened.context) };
+  }
+
+  test('does not run again without a word if it keeps something', async () => {
+    const { again, calls, started } = await stopped(KEEPS);
+    await expect(again()).rejects.toMatchObject({
+      code: 'call_over',
+      message: expect.stringMatching(/has run this call.*nobody listens.*call again to run it anew/),
+    });
+    expect(calls).toHaveLength(1);
+    const third = again();
+    (await started(1)).answer({ kept: 2 });
+    expect(await third).toEqual({ kept: 2 });
+  });
+
+  test('runs again if it only reads', async () => {
+    const { again, started } = await stopped(READS);
+    const second = again();
+    (await started(1)).answer({ delta: 1 });
+    expect(await second).toEqual({ delta: 1 });
+  });
+});
+
+test('a lab that takes requests and says nothing is taken for one that is away', async () => {
+  let asked = 0;
+  const { url } = await serveOther(() => {
+    asked += 1;
+  });
+  const { remote, context, told } = client(url, { silence: 100, waits: [0] });
+  await expect(remote.call(...KEEPS, context)).rejects.toMatchObject({
+    code: 'lab_unreachable',
+    message: expect.stringContaining('nothing came from it any more'),
+  });
+  expect(told).toEqual([LOST]);
+  expect(asked).toBe(2);
+}, 10_000);
+
 describe('a lab that was restarted', () => {
   async function restart([name, args]: typeof KEEPS | typeof READS) {
     const opened = await open();
@@ -303,6 +379,25 @@ describe('giving up', () => {
     expect(await again).toEqual({ kept: 2 });
     expect(calls).toHaveLength(2);
   });
+});
+
+test.each([
+  'interpreter_failed',
+  'unknown_interpreter',
+  'runtime_missing',
+  'python_missing',
+  'unknown_capture',
+] as const)('an error of the lab is told as it is: %s', async (code) => {
+  const { remote, started, context } = await open();
+  const call = remote.call('run_code', { code: 'n += 1', run: 'a' }, context);
+  (await started(0)).fail(new CuvetteError(code, 'What to do.'));
+  await expect(call).rejects.toMatchObject({ code, message: 'What to do.' });
+});
+
+test.each(['http://', 'https://:8787', 'http://[::1'])('what is no address is refused as such: %s', (endpoint) => {
+  expect(() => createRemoteLab({ endpoint, token: TOKEN })).toThrow(
+    expect.objectContaining({ code: 'invalid_input', message: expect.stringContaining('https://host:8787') }),
+  );
 });
 
 test('two clients at once have each their own call, whatever they ask', async () => {

@@ -1,5 +1,6 @@
 /** A lab over HTTP: a route for each primitive, behind a token. Who asks for lines of JSON is told of progress on the way, and may come back for the rest. */
 
+import { randomUUID } from 'node:crypto';
 import { Hono, type HonoRequest } from 'hono';
 import { readConfig } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
@@ -34,6 +35,7 @@ const MOST_BODY = 64 * 1024 * 1024;
 export function createLabApp({ lab, token, host, names, log, limits }: LabAppOptions): Hono<RestEnv> {
   const calls = createCalls(lab, log, limits);
   const checkModel = createModelCheck(lab);
+  const instance = randomUUID();
   const app = new Hono<RestEnv>();
   app.onError(onError(log));
   app.notFound(notFound);
@@ -46,6 +48,7 @@ export function createLabApp({ lab, token, host, names, log, limits }: LabAppOpt
         'This lab wants the token that it printed when it started, in the header Authorization: Bearer TOKEN.',
       );
     await next();
+    c.header(HEADERS.instance, instance);
   });
   app.use(limitBody(MOST_BODY));
   app.get('/', (c) => c.json({ service: 'cuvette lab', version: VERSION, routes: ROUTED.map(routeOf) }));

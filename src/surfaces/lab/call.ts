@@ -92,7 +92,7 @@ export function startCall({ run, grace, mostKept, onEnd, onStop, log }: CallOpti
         async next() {
           while (!isGone) {
             const first = told - events.length + 1;
-            const event = events[Math.max(0, seen + 1 - first)]?.event;
+            const event = seen + 1 < first ? droppedUntil(first, seen) : events[seen + 1 - first]?.event;
             seen = event?.number ?? seen;
             if (event || isEnded) return event;
             await new Promise<void>((resolve) => {
@@ -115,4 +115,10 @@ export function startCall({ run, grace, mostKept, onEnd, onStop, log }: CallOpti
       };
     },
   };
+}
+
+/** In place of the events between: what is missing must not look as if it never was. */
+function droppedUntil(first: number, seen: number): WireEvent {
+  const text = `[${first - 1 - seen} events were dropped here: they came faster than they were read.]\n`;
+  return { number: first - 1, output: { type: 'stream', name: 'stderr', text } };
 }

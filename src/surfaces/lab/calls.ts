@@ -4,7 +4,7 @@ import { CuvetteError } from '../../errors.ts';
 import type { Lab } from '../../lab/lab.ts';
 import { hashOf } from '../../lab/manifest.ts';
 import type { Logger } from '../../log.ts';
-import { type Call, startCall } from './call.ts';
+import { type Call, type CallOptions, startCall } from './call.ts';
 
 export interface CallLimits {
   /** Milliseconds for which a call goes on without a listener. */
@@ -13,6 +13,8 @@ export interface CallLimits {
   keep: number;
   mostEnded: number;
   mostKept: number;
+  /** How many ids of calls that are over are known as such. */
+  mostOver: number;
 }
 
 export interface CallRequest {
@@ -26,11 +28,17 @@ export interface CallRequest {
 
 export interface Calls {
   find(request: CallRequest): Call;
-  /** Stops the call, and forgets it. */
+  /** Stops the call; its id is not free again. */
   stop(id: string): void;
 }
 
-const LIMITS: CallLimits = { grace: 60_000, keep: 600_000, mostEnded: 200, mostKept: 64 * 1024 * 1024 };
+const LIMITS: CallLimits = {
+  grace: 60_000,
+  keep: 600_000,
+  mostEnded: 200,
+  mostKept: 64 * 1024 * 1024,
+  mostOver: 20_000,
+};
 
 interface Known {
   call: Call;
@@ -39,13 +47,15 @@ interface Known {
 }
 
 export function createCalls(lab: Lab, log: Logger, limits: Partial<CallLimits> = {}): Calls {
-  const { grace, keep, mostEnded, mostKept } = { ...LIMITS, ...limits };
+  const { grace, keep, mostEnded, mostKept, mostOver } = { ...LIMITS, ...limits };
   const known = new Map<string, Known>();
   /** In the order in which they ended. */
   const ended = new Map<string, { call: Call; timer: NodeJS.Timeout }>();
+  /** Ids of calls that were stopped or forgotten: what has run must not run again because a client could not know. */
+  const over = new Set<string>();
 
   function start({ id, name, args }: CallRequest): Call {
-    const run: Parameters<typeof startCall>[0]['run'] = async (context) => lab.call(name, args, context);
+    const run = runningOf(lab, name, args);
     if (id === undefined) return startCall({ run, grace: 0, mostKept, onEnd: () => {}, onStop: () => {}, log });
     const call = startCall({
       run,
@@ -77,6 +87,11 @@ export function createCalls(lab: Lab, log: Logger, limits: Partial<CallLimits> =
     known.delete(id);
     clearTimeout(ended.get(id)?.timer);
     ended.delete(id);
+    over.add(id);
+    for (const oldest of over) {
+      if (over.size <= mostOver) break;
+      over.delete(oldest);
+    }
   }
 
   return {
@@ -88,10 +103,15 @@ export function createCalls(lab: Lab, log: Logger, limits: Partial<CallLimits> =
           'invalid_input',
           `The call ${id} was another primitive, or had other arguments. Give each call an id of its own.`,
         );
+      if (id !== undefined && over.has(id))
+        throw new CuvetteError(
+          'call_over',
+          `The call ${id} is over: it was stopped, because nobody listened or somebody said so, or its answer was too long ago. To run it again, give it another id.`,
+        );
       if (!found && isJoin)
         throw new CuvetteError(
           'unknown_call',
-          `This lab knows no call ${id}: it was started again since, or that was too long ago. Send the call without the header x-join.`,
+          `This lab knows no call ${id}: it was started again since, or the call never came here. Send the call without the header x-join.`,
         );
       return found?.call ?? start(request);
     },
@@ -101,4 +121,9 @@ export function createCalls(lab: Lab, log: Logger, limits: Partial<CallLimits> =
       found.call.stop();
     },
   };
+}
+
+/** Apart from what an ended call is remembered with: functions made in one place hold all that any of them uses, and arguments can be large. */
+function runningOf(lab: Lab, name: string, args: Record<string, unknown>): CallOptions['run'] {
+  return async (context) => lab.call(name, args, context);
 }

@@ -39,11 +39,12 @@ export function createGuards(config: Config, others: () => string[] = () => []):
 
   return async (c, next) => {
     const host = c.req.header('host') ?? new URL(c.req.url).host;
-    if (hosts && ![...hosts, ...others()].includes(nameOf(host))) {
+    const names = hosts && [...hosts, ...others()];
+    if (names && !names.includes(nameOf(host))) {
       throw new CuvetteError(
         'forbidden',
         `This service does not answer to the name ${JSON.stringify(host)}, which a web page could have pointed here. ` +
-          `Use one of these: ${hosts.join(', ')}. A proxy in front must send such a Host header.`,
+          `Use one of these: ${names.join(', ')}. A proxy in front must send such a Host header.`,
       );
     }
     const origin = c.req.header('origin');

@@ -91,6 +91,18 @@ describe('access', () => {
     expect(response.status).toBe(403);
   });
 
+  test('under the name of its tunnel is answered, and the refusal of others says that name', async () => {
+    const { lab } = toyLab();
+    const names = () => ['lab.tunnel.example'];
+    const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', names, log: createLog('silent') });
+    const under = (host: string) => app.request('http://127.0.0.1:8787/health', { headers: { ...bearer, host } });
+    expect((await under('lab.tunnel.example')).status).toBe(200);
+    expect(await (await under('evil.example.org')).json()).toMatchObject({
+      code: 'forbidden',
+      detail: expect.stringMatching(/Use one of these: .*127\.0\.0\.1.*, lab\.tunnel\.example\./),
+    });
+  });
+
   test('by a web page is refused', async () => {
     const { request } = open();
     const response = await request('/capture', {
@@ -110,6 +122,15 @@ describe('access', () => {
     });
     expect(response.status).toBe(413);
   });
+});
+
+test('every answer says which start of the lab gives it, refusals too', async () => {
+  const [one, other] = [open(), open()];
+  const instanceOf = async (response: Response | Promise<Response>) => (await response).headers.get('x-lab-instance');
+  const instance = await instanceOf(one.request('/health'));
+  expect(instance).toMatch(/^[\da-f-]{36}$/);
+  expect(await instanceOf(one.post('/capture', {}))).toBe(instance);
+  expect(await instanceOf(other.request('/health'))).not.toBe(instance);
 });
 
 describe('a call by its id', () => {

@@ -1,11 +1,18 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Lab } from '../../../src/lab/lab.ts';
 import type { WireEvent } from '../../../src/lab/wire.ts';
 import { createLog } from '../../../src/log.ts';
 import type { Listener } from '../../../src/surfaces/lab/call.ts';
 import { type CallLimits, createCalls } from '../../../src/surfaces/lab/calls.ts';
 import { createFakeLab } from '../../lab/fake-lab.ts';
 
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
 const MINUTE = 60_000;
+const OVER = expect.objectContaining({ code: 'call_over', status: 410 });
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -87,14 +94,14 @@ describe('what is remembered of ended calls', () => {
     await vi.advanceTimersByTimeAsync(10 * MINUTE - 1);
     join('a');
     await vi.advanceTimersByTimeAsync(1);
-    expect(() => join('a')).toThrow(/knows no call a/);
+    expect(() => join('a')).toThrow(OVER);
   });
 
   test('is of two hundred calls, and the oldest go first', async () => {
     const { finish, find, join } = open();
     find('running');
     for (let i = 0; i < 201; i++) await finish(`call-${i}`);
-    expect(() => join('call-0')).toThrow(/knows no call/);
+    expect(() => join('call-0')).toThrow(OVER);
     join('call-1');
     join('call-200');
     join('running');
@@ -106,10 +113,10 @@ describe('what is remembered of ended calls', () => {
     await finish('b', { text: 'x'.repeat(300) });
     join('a');
     await finish('c', { text: 'x'.repeat(300) });
-    expect(() => join('a')).toThrow(/knows no call/);
+    expect(() => join('a')).toThrow(OVER);
     join('b');
     await finish('d', { text: 'x'.repeat(5000) });
-    expect(() => join('c')).toThrow(/knows no call/);
+    expect(() => join('c')).toThrow(OVER);
     expect(await allOf(join('d').listen(0))).toEqual([{ number: 1, answer: { text: 'x'.repeat(5000) } }]);
   });
 
@@ -126,6 +133,60 @@ describe('what is remembered of ended calls', () => {
   });
 });
 
+describe('a call whose listener is slow', () => {
+  test('tells it how much it has missed, where that was', async () => {
+    const { find, calls } = open({ mostKept: 1000 });
+    const listener = find('a').listen(0);
+    const print = (text: string) => calls[0]?.context.output?.({ type: 'stream', name: 'stdout', text });
+    print('first');
+    expect(await listener.next()).toMatchObject({ number: 1, output: { text: 'first' } });
+    for (let i = 2; i <= 100; i++) print(`${i}`.padStart(100, '.'));
+    calls[0]?.answer({ kept: 1 });
+    await vi.advanceTimersByTimeAsync(0);
+    const [missed, next, ...others] = await allOf(listener);
+    const dropped = (next?.number ?? 0) - 2;
+    expect(dropped).toBeGreaterThan(80);
+    expect(missed).toEqual({
+      number: dropped + 1,
+      output: { type: 'stream', name: 'stderr', text: expect.stringContaining(`[${dropped} events were dropped`) },
+    });
+    expect(others.at(-1)).toEqual({ number: 101, answer: { kept: 1 } });
+  });
+
+  test('tells nothing of the kind if it has missed nothing', async () => {
+    const { find, calls } = open({ mostKept: 1000 });
+    const listener = find('a').listen(0);
+    for (let i = 1; i <= 50; i++) {
+      calls[0]?.context.progress(`${i}`.padStart(100, '.'));
+      expect(await listener.next()).toMatchObject({ number: i, progress: expect.any(String) });
+    }
+  });
+});
+
+test.each(['answers', 'fails'])('the arguments of a call that %s are not kept with it', async (how) => {
+  vi.useRealTimers();
+  const lab: Lab = {
+    call: async () => {
+      if (how === 'answers') return { kept: 1 };
+      throw new Error('no such thing');
+    },
+    close: async () => {},
+  };
+  const calls = createCalls(lab, createLog('silent'));
+  const finish = async () => {
+    const args = { prompt: 'x'.repeat(1000) };
+    await allOf(calls.find({ id: 'a', name: 'capture_acts', args, isJoin: false }).listen(0));
+    return new WeakRef(args);
+  };
+  const args = await finish();
+  await vi.waitFor(() => {
+    collectGarbage();
+    // The object itself, in an error, would be kept by that.
+    expect(args.deref() === undefined).toBe(true);
+  });
+  expect(() => calls.find({ id: 'a', name: 'capture_acts', args: {}, isJoin: true })).toThrow(/other arguments/);
+});
+
 describe('a call that nobody listens to', () => {
   test('goes on for a minute, and is stopped and forgotten then', async () => {
     const { find, join, calls } = open();
@@ -134,7 +195,7 @@ describe('a call that nobody listens to', () => {
     expect(calls[0]?.context.signal.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(calls[0]?.context.signal.aborted).toBe(true);
-    expect(() => join('a')).toThrow(/knows no call/);
+    expect(() => join('a')).toThrow(OVER);
   });
 
   test('goes on for good if somebody joins in that time, or another still listens', async () => {
@@ -160,15 +221,24 @@ describe('a call that nobody listens to', () => {
 });
 
 describe('a call that is stopped', () => {
-  test('ends at once, for all who listen, and its id is free', async () => {
+  test('ends at once, for all who listen, and its id does not run again', async () => {
     const { find, join, stop, calls } = open();
     const listener = find('a').listen(0);
     stop('a');
     expect(calls[0]?.context.signal.aborted).toBe(true);
     expect(await allOf(listener)).toMatchObject([{ error: { message: expect.stringMatching(/abort/i) } }]);
-    expect(() => join('a')).toThrow(/knows no call/);
-    find('a');
-    expect(calls).toHaveLength(2);
+    expect(() => join('a')).toThrow(OVER);
+    expect(() => find('a')).toThrow(OVER);
+    expect(calls).toHaveLength(1);
+  });
+
+  test('is known as such until many others are over', async () => {
+    const { find, join, finish } = open({ mostEnded: 1, mostOver: 2 });
+    for (const id of ['a', 'b', 'c']) await finish(id);
+    expect(() => find('a')).toThrow(OVER);
+    await finish('d');
+    expect(() => join('a')).toThrow(/knows no call a/);
+    expect(() => join('b')).toThrow(OVER);
   });
 
   test('must be there', () => {
