@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator
 
 import torch
 
@@ -67,14 +68,29 @@ class Engine:
         return getattr(self, "do_" + header["do"])(header, tensors, check)
 
     def do_run(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
-        self.integrity.check()
-        return {}, Run(self.subject, self.room, self.bases, run_request(header, tensors), check).tables()
+        with self.unchanged():
+            return {}, Run(self.subject, self.room, self.bases, run_request(header, tensors), check).tables()
 
     def do_generate(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
+        with self.unchanged():
+            limits = (self.context, self.end_tokens)
+            generation = Generation(self.subject, self.room, self.bases, generate_request(header, tensors), limits, check)
+            return {"generated": generation.tokens()}, []
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuses what is computed with a model that code has changed, be it meanwhile; nothing of it is kept, either. What takes longer to look at is looked
+        at once, at the end: what was the same then had been the same before."""
         self.integrity.check()
-        limits = (self.context, self.end_tokens)
-        generation = Generation(self.subject, self.room, self.bases, generate_request(header, tensors), limits, check)
-        return {"generated": generation.tokens()}, []
+        try:
+            yield
+        finally:
+            try:
+                self.integrity.check()
+                self.integrity.check_numbers()
+            except BaseException:
+                self.bases.trim(0)
+                raise
 
     def do_encode(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
         """The encoder comes along when it may not be here."""

@@ -1,38 +1,93 @@
-"""Whether the model is still the one whose hashes are in every result. User code has it as a variable, and may have changed it."""
+"""Whether the model is still the one whose hashes are in every result. User code has it as a variable, and may have changed it.
+
+What code changes and puts back while a request is computed goes unseen, and so does what it changes outside of the model, as in torch itself.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from torch.nn.modules import module as torch_modules
+
+from cuvette_torch.fingerprint import Fingerprint
 from cuvette_torch.problems import Problem
+
+NOT_THE_MODEL = "The lab's results would not be those of the model they name. "
+LIBRARIES = ("transformers.", "accelerate.")
 
 
 class Integrity:
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.marks = self.look()
+        self.forwards = {module: module.__dict__.get("forward") for module in model.modules()}
+        self.methods = {type(module): type(module).forward for module in model.modules()}
+        self.modules = modules_of(model)
+        self.marks = marks_of(model)
+        self.fingerprint = Fingerprint(model)
 
     def check(self) -> None:
         hooked = [name or "the model itself" for name, module in self.model.named_modules() if has_hooks(module)]
+        if torch_modules._global_forward_hooks or torch_modules._global_forward_pre_hooks:
+            hooked.append("all modules")
         if hooked:
             raise Problem(
                 "invalid_input",
-                "Code has put hooks on the model, at %s. The lab's results would not be those of the model they name. "
-                "Remove them (handle.remove()) and ask again." % ", ".join(hooked[:3]),
+                "Code has put hooks on the model, at %s. %sRemove them (handle.remove()) and ask again." % (", ".join(hooked[:3]), NOT_THE_MODEL),
             )
         if self.model.training:
             raise Problem("invalid_input", "Code has switched the model to training. Call model.eval() and ask again.")
-        if self.look() != self.marks:
+        if modules_of(self.model) != self.modules:
             raise Problem(
                 "invalid_input",
-                "Code has changed the model's weights, so that the lab's results would not be those of the model they name. "
-                "To study the changed model, write it to a folder with model.save_pretrained and tokenizer.save_pretrained, and open that; "
-                "for the one that was loaded, reset the interpreter.",
+                "Code has put other modules into the model. %sPut back those that were there, or reset the interpreter, and ask again." % NOT_THE_MODEL,
             )
+        replaced = [name or "the model itself" for name, module in self.model.named_modules() if self.has_other_forward(module)]
+        if replaced:
+            raise Problem(
+                "invalid_input",
+                "Code has replaced the method forward, at %s. %sPut it back (del module.forward), or reset the interpreter, and ask again."
+                % (", ".join(replaced[:3]), NOT_THE_MODEL),
+            )
+        if marks_of(self.model) != self.marks:
+            raise changed()
 
-    def look(self) -> list[Any]:
-        """A tensor that is written to counts its writes; one in its place is another."""
-        return [(name, id(tensor), tensor._version) for name, tensor in self.model.named_parameters()]
+    def check_numbers(self) -> None:
+        """Takes longer."""
+        if Fingerprint(self.model) != self.fingerprint:
+            raise changed()
+
+    def has_other_forward(self, module: Any) -> bool:
+        if type(module).forward is not self.methods[type(module)]:
+            return True
+        forward = module.__dict__.get("forward")
+        return forward is not self.forwards[module] and forward is not None and not is_of_library(forward, module)
+
+
+def changed() -> Problem:
+    return Problem(
+        "invalid_input",
+        "Code has changed the model's weights, so that the lab's results would not be those of the model they name. "
+        "To study the changed model, write it to a folder with model.save_pretrained and tokenizer.save_pretrained, and open that; "
+        "for the one that was loaded, reset the interpreter.",
+    )
+
+
+def modules_of(model: Any) -> list[Any]:
+    return [(name, id(module), type(module)) for name, module in model.named_modules()]
+
+
+def marks_of(model: Any) -> list[Any]:
+    """A tensor that is written to counts its writes, unless they are made by way of `.data`; one in its place is another."""
+    return [(name, id(tensor), tensor._version) for name, tensor in model.named_parameters()]
+
+
+def is_of_library(forward: Any, module: Any) -> bool:
+    """The libraries wrap the method for a while, and put the module's own back as an attribute. What a function says of itself may be copied from the one
+    that it wraps; where it was defined may not."""
+    if getattr(forward, "__func__", None) is type(module).forward:
+        return forward.__self__ is module
+    function = getattr(forward, "func", forward)
+    return str(getattr(function, "__globals__", {}).get("__name__", "")).startswith(LIBRARIES)
 
 
 def has_hooks(module: Any) -> bool:
@@ -40,4 +95,4 @@ def has_hooks(module: Any) -> bool:
     if not module._forward_hooks and not module._forward_pre_hooks:
         return False
     hooks = [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]
-    return not all(str(getattr(hook, "__module__", "")).startswith(("transformers.", "accelerate.")) for hook in hooks)
+    return not all(str(getattr(hook, "__module__", "")).startswith(LIBRARIES) for hook in hooks)

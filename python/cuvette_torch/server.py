@@ -64,14 +64,24 @@ class Server:
                 if id in cancelled or gone.is_set():
                     raise Cancelled
 
-            answer, results = self.reply(header, tensors, check)
-            cancelled.discard(id)
             try:
-                wire.send(peer, {"id": id, **answer}, results)
-            except OSError:
-                pass
+                self.respond(peer, id, header, tensors, check)
+            except BaseException:
+                hang_up(peer)
+            cancelled.discard(id)
             # Nothing of the request is held while the next is waited for.
-            header = tensors = answer = results = None
+            header = tensors = None
+
+    def respond(self, peer: socket.socket, id: int, header: Any, tensors: Any, check: Any) -> None:
+        """Whatever fails is told, also where it is the answer that cannot be sent, or what is done about a failure that fails in turn."""
+        try:
+            answer, results = self.reply(header, tensors, check)
+            wire.send(peer, {"id": id, **answer}, results)
+        except OSError:
+            raise
+        except BaseException as error:
+            answer, results = unexpected(error)
+            wire.send(peer, {"id": id, **answer}, results)
 
     def reply(self, header: Any, tensors: Any, check: Any) -> Any:
         try:
@@ -87,9 +97,27 @@ class Server:
                 self.engine.room.clear()
                 problem = self.engine.room.too_large("what was asked for")
                 return failed(problem.code, problem.message)
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            message = "The torch engine failed: %s: %s (%s, line %s)." % (type(error).__name__, error, os.path.basename(where.filename), where.lineno)
-            return failed("internal", message)
+            return unexpected(error)
+
+
+def hang_up(peer: socket.socket) -> None:
+    """So that the other side learns of it, and the thread that listens to it: a close alone would wait for that one."""
+    try:
+        peer.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # It is gone.
+
+
+def unexpected(error: BaseException) -> Any:
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    message = "The torch engine failed: %s: %s (%s, line %s). %s" % (
+        type(error).__name__,
+        error,
+        os.path.basename(where.filename),
+        where.lineno,
+        "The model and the variables of code are still there. If it fails again, reset the interpreter: the model is then loaded again.",
+    )
+    return failed("internal", message)
 
 
 def failed(code: str, message: str) -> Any:

@@ -8,6 +8,7 @@ import stat
 import struct
 import tempfile
 import unittest
+from typing import Any, Callable
 
 import torch
 from small_models import make
@@ -23,7 +24,8 @@ class Serving(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.folder = tempfile.TemporaryDirectory()
         cls.path = os.path.join(cls.folder.name, "sock")
-        Server(Engine(make("llama"), None, Captures()), cls.path).start()
+        cls.engine = Engine(make("llama"), None, Captures())
+        Server(cls.engine, cls.path).start()
 
     @classmethod
     def tearDownClass(cls) -> None:
@@ -65,6 +67,58 @@ class Serving(unittest.TestCase):
         self.assertIn("AttributeError", wire.receive(peer)[0]["failed"]["message"])
         self.ask(peer, 2)
         self.assertEqual(wire.receive(peer)[0]["id"], 2)
+
+    def answers(self, answer: Callable[..., Any]) -> None:
+        """Has the engine do this instead, for one request."""
+
+        def once(*given: Any) -> Any:
+            del self.engine.answer
+            return answer(*given)
+
+        self.engine.answer = once
+
+    def test_says_so_when_an_answer_cannot_be_sent_and_goes_on(self) -> None:
+        peer = self.connect()
+        for id, answer in enumerate([({"tokens": torch.ones(2)}, []), ({}, [torch.ones(2, dtype=torch.bfloat16)])]):
+            self.answers(lambda *_: answer)
+            self.ask(peer, id)
+            header, _ = wire.receive(peer)
+            self.assertEqual((header["id"], header["failed"]["code"]), (id, "internal"))
+            self.assertIn("TypeError", header["failed"]["message"])
+        self.ask(peer, 9)
+        self.assertIn("answer", wire.receive(peer)[0])
+
+    def test_says_so_when_clearing_memory_fails_and_goes_on(self) -> None:
+        def fail(*_: Any) -> None:
+            raise RuntimeError("CUDA error: device-side assert triggered")
+
+        def run_out(*_: Any) -> None:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+        self.engine.room.clear = fail
+        self.addCleanup(self.engine.room.__dict__.pop, "clear", None)
+        peer = self.connect()
+        self.answers(run_out)
+        self.ask(peer, 1)
+        self.assertIn("device-side assert", wire.receive(peer)[0]["failed"]["message"])
+        self.ask(peer, 2)
+        self.assertIn("answer", wire.receive(peer)[0])
+
+    def test_hangs_up_when_not_even_a_failure_can_be_told_and_goes_on_with_others(self) -> None:
+        class Unspeakable(Exception):
+            def __str__(self) -> str:
+                raise Unspeakable
+
+        def fail(*_: Any) -> None:
+            raise Unspeakable
+
+        peer = self.connect()
+        self.answers(fail)
+        self.ask(peer, 1)
+        self.assertIsNone(wire.receive(peer))
+        other = self.connect()
+        self.ask(other, 2)
+        self.assertIn("answer", wire.receive(other)[0])
 
     def test_is_not_stopped_by_nonsense(self) -> None:
         length = lambda text: struct.pack("<I", len(text)) + text  # noqa: E731

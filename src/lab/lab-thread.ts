@@ -7,6 +7,7 @@ import type { Output } from '../interpreters/interpreter.ts';
 import { packageFile } from '../package-root.ts';
 import type { Lab } from './lab.ts';
 import type { LocalLabOptions } from './local-lab.ts';
+import { orAborted } from './or-aborted.ts';
 import type { LabContext } from './workbench.ts';
 
 export type ToLabThread =
@@ -26,6 +27,7 @@ export interface FromLabThread {
 export const OPENING = 0;
 /** Milliseconds. */
 const CLOSING = 5000;
+const NEVER = new AbortController().signal;
 
 interface Pending extends Pick<LabContext, 'progress' | 'output'> {
   resolve(answer: Record<string, unknown>): void;
@@ -47,18 +49,24 @@ export async function openLabThread(options: LocalLabOptions, context: LabContex
   await opened;
   return {
     async call(name, args, callContext) {
+      callContext.signal.throwIfAborted();
       if (thread.isEnded()) {
         thread = start(options);
-        opened = open(thread, callContext);
+        opened = open(thread, { ...callContext, signal: NEVER });
+        // Whoever asked may have given up.
+        opened.catch(() => {});
       }
       const current = thread;
-      await opened;
+      // For all who call, whoever of them gives up.
+      await orAborted(opened, callContext.signal);
       calls += 1;
       try {
         return await current.ask(calls, { id: calls, name, args }, callContext);
       } catch (error) {
-        // What should not be may have left the engine unusable: the next call starts afresh.
-        if (error instanceof CuvetteError && error.code === 'internal' && current.isIdle()) await current.end();
+        // What should not be may have left the engine unusable: the next call starts afresh. An engine in a Python of its own is not touched by what
+        // fails here, nor this thread by what fails there; and that Python has variables of code, which must not be lost without need.
+        const isSuspect = error instanceof CuvetteError && error.code === 'internal' && !options.torch;
+        if (isSuspect && current.isIdle()) await current.end();
         throw error;
       }
     },

@@ -55,6 +55,17 @@ describe('a lab in a thread', () => {
     expect(capture_id).toMatch(/^cap_/);
   });
 
+  test('that starts again does so for all who call, also when the first of them gives up', async () => {
+    const lab = await openThread();
+    await expect(lab.call('no_such_primitive', {}, context)).rejects.toMatchObject({ code: 'internal' });
+    const stop = new AbortController();
+    const first = lab.call('colab_status', {}, { ...context, signal: stop.signal });
+    const second = lab.call('colab_status', {}, context);
+    stop.abort(new Error('enough'));
+    await expect(first).rejects.toThrow('enough');
+    expect(await second).toMatchObject({ captures_in_memory: 0 });
+  });
+
   test('hears of callers that give up', async () => {
     const lab = await openThread();
     const stop = new AbortController();

@@ -9,6 +9,7 @@ import { nanoid } from 'nanoid';
 import * as z from 'zod';
 import { CuvetteError } from '../../../errors.ts';
 import type { Engine, ModelDescription } from '../../engine.ts';
+import { orAborted } from '../../or-aborted.ts';
 import { activateSae, prepareSaeInput } from '../../sae/encode.ts';
 import type { Sae } from '../../sae/sae.ts';
 import type { CodeRunner } from '../../workbench.ts';
@@ -192,13 +193,4 @@ const Generated = z.object({ generated: z.array(z.array(token)) });
 
 function unexpected(): never {
   throw new Error('The torch engine has answered something else than what it was asked.');
-}
-
-function orAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
-  if (!signal) return work;
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }

@@ -3,6 +3,7 @@
  * other, with the model, the tokenizer and the captures as variables. When its worker dies, the next call starts another, which loads the model again.
  */
 
+import { randomInt } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,11 +20,12 @@ import type {
 import { connectDriver } from '../../../interpreters/python/driver.ts';
 import type { Zygotes } from '../../../interpreters/python/zygotes.ts';
 import { findProcess } from '../../../process-tree.ts';
+import { orAborted } from '../../or-aborted.ts';
 
 export interface TorchInterpreter {
   execute(code: string, options?: ExecuteOptions): Promise<Executed>;
   state(): Promise<InterpreterState>;
-  /** Grows each time that a worker had to be started. */
+  /** Grows each time that a worker had to be started. No two interpreters have one in common: who asks may know it from the one before. */
   life(): number;
   variables(): Promise<Variable[]>;
   /** A fresh worker, which loads the model again; whatever ran is ended. */
@@ -75,6 +77,9 @@ export interface TorchInterpreterOptions {
 const OUTPUT_LIMIT = 1_000_000;
 /** Milliseconds until the keeper has noticed that its worker is dead. */
 const NEWS = 1000;
+/** Lives of one interpreter, which no other counts; and how many first ones there are to draw from. */
+const LIVES = 2 ** 16;
+const MOST_STARTS = 2 ** 36;
 
 export function createTorchInterpreter(options: TorchInterpreterOptions): TorchInterpreter {
   const { python, zygotes, preload = [], runtime, project, startup, env = process.env } = options;
@@ -84,7 +89,7 @@ export function createTorchInterpreter(options: TorchInterpreterOptions): TorchI
   let onEvent: (event: InterpreterEvent) => void = () => {};
   let onLost: () => void = () => {};
   let cells = 0;
-  let lives = 0;
+  let lives = randomInt(MOST_STARTS) * LIVES;
   let death = unheard();
   let isClosed = false;
 
@@ -130,7 +135,7 @@ export function createTorchInterpreter(options: TorchInterpreterOptions): TorchI
   async function run(code: string, given: ExecuteOptions): Promise<Executed> {
     const { signal, timeout = null, limit = OUTPUT_LIMIT, cell = cells + 1, onOutput } = given;
     signal?.throwIfAborted();
-    const interpreter = await open();
+    const interpreter = await orAborted(open(), signal);
     given.onStart?.();
     death = unheard();
     cells += 1;
@@ -160,9 +165,11 @@ export function createTorchInterpreter(options: TorchInterpreterOptions): TorchI
   }
 
   return {
-    execute(code, given = {}) {
-      const turn = queue.then(() => run(code, given));
+    async execute(code, given = {}) {
+      const before = queue;
+      const turn = before.then(() => run(code, given));
       queue = turn.catch(() => {});
+      await orAborted(before, given.signal);
       return turn;
     },
     state: async () => (await open()).state,

@@ -82,10 +82,13 @@ it('refuses to compute while code has hooks on the model, and goes on once they 
   await expect(engine.run(LOGITS)).resolves.toHaveLength(1);
 });
 
-it('refuses to compute with weights that code has changed', async () => {
+it.each([
+  ['changed', 'model.transformer.h[0].mlp.c_proj.weight.mul_(2)'],
+  ['changed by way of their data', 'model.transformer.h[0].mlp.c_proj.weight.data.mul_(5)'],
+])('refuses to compute with weights that code has %s', async (_, code) => {
   const changed = await open(openReference('gpt2').folder);
   try {
-    await changed.execute('model.transformer.h[0].mlp.c_proj.weight.mul_(2)');
+    await changed.execute(code);
     await expect(changed.run(LOGITS)).rejects.toMatchObject({
       code: 'invalid_input',
       message: expect.stringMatching(/^Code has changed the model's weights, .*save_pretrained/),
@@ -93,6 +96,16 @@ it('refuses to compute with weights that code has changed', async () => {
   } finally {
     await changed.close();
   }
+});
+
+it('refuses to compute where code has put a forward of its own, and goes on once it is gone', async () => {
+  await engine.execute('model.transformer.h[1].mlp.forward = lambda x: x');
+  await expect(engine.run(LOGITS)).rejects.toMatchObject({
+    code: 'invalid_input',
+    message: expect.stringMatching(/^Code has replaced the method forward, at transformer\.h\.1\.mlp\. /),
+  });
+  await engine.execute('del model.transformer.h[1].mlp.forward');
+  await expect(engine.run(LOGITS)).resolves.toHaveLength(1);
 });
 
 it('shows code the captures of the lab, as tensors', async () => {

@@ -128,6 +128,19 @@ describe('what is asked of it', () => {
     expect(await engine.run(SHORT)).toHaveLength(1);
   });
 
+  it('ends also where its answer cannot be sent, and so does what is asked next', async () => {
+    await engine.execute(
+      'import torch; encode = tokenizer.encode; tokenizer.encode = lambda text, **_: torch.tensor([1, 2])',
+    );
+    await expect(engine.tokenize(['the cat'])).rejects.toMatchObject({
+      code: 'internal',
+      message: expect.stringMatching(/Tensor is not JSON serializable.*reset the interpreter/),
+    });
+    await engine.execute('tokenizer.encode = encode');
+    expect(await engine.run(SHORT)).toHaveLength(1);
+    expect(await engine.tokenize(['the cat'])).toHaveLength(1);
+  });
+
   it('is refused as by the embedded engine', async () => {
     await expect(engine.run({ prompts: [[]] })).rejects.toMatchObject({ code: 'invalid_input' });
     const taps = [{ point: { layer: 2, place: 'resid_post' as const }, positions: [0] }];
@@ -137,8 +150,7 @@ describe('what is asked of it', () => {
   it('is done in smaller parts where memory is short, and refused where it is too short for one', async () => {
     const prompts = LONG.prompts.slice(0, 4).map((prompt) => prompt.slice(0, 50));
     const expected = await engine.run({ prompts, surprise: true });
-    await engine.execute(SHORT_OF_MEMORY);
-    await engine.execute('most_tokens = 60');
+    await engine.execute(`most_tokens = 60${SHORT_OF_MEMORY}`);
     const results = await engine.run({ prompts: prompts.map((prompt) => [...prompt]), surprise: true });
     results.forEach(({ surprise }, i) => {
       const theirs = expected[i]?.surprise?.logProbabilities ?? [];
@@ -149,7 +161,7 @@ describe('what is asked of it', () => {
       code: 'too_large',
       message: expect.stringMatching(/The memory of cpu is not enough for the prompts, even for one at a time/),
     });
-    await engine.execute('del model.forward');
+    await engine.execute('torch.nn.functional.embedding = kept');
     expect(await engine.run(SHORT)).toHaveLength(1);
   });
 });
@@ -157,12 +169,12 @@ describe('what is asked of it', () => {
 /** As if the device had room for so many tokens at a time. */
 const SHORT_OF_MEMORY = `
 import torch
-kept = model.forward
-def forward(*args, **kwargs):
-    if kwargs["input_ids"].numel() > most_tokens:
+kept = torch.nn.functional.embedding
+def embedding(tokens, *args, **kwargs):
+    if tokens.numel() > most_tokens:
         raise torch.OutOfMemoryError("CUDA out of memory")
-    return kept(*args, **kwargs)
-model.forward = forward
+    return kept(tokens, *args, **kwargs)
+torch.nn.functional.embedding = embedding
 `;
 
 describe('a model that cannot be loaded', () => {
