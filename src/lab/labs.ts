@@ -7,7 +7,7 @@ import { CuvetteError } from '../errors.ts';
 import type { Lab } from './lab.ts';
 import { CODE_ALONE, PROTOCOL } from './lab.ts';
 import { createLabSessions, createPassingLabSessions, type LabSession } from './lab-sessions.ts';
-import { createLostCalls } from './lost-calls.ts';
+import { createLostCalls } from './remote/lost-calls.ts';
 import type { LabContext } from './workbench.ts';
 
 export interface Labs {
@@ -85,7 +85,9 @@ export function createLabs(options: LabsOptions): Labs {
 
   function connect({ endpoint, token }: LabSession, context: LabContext): Promise<Lab> {
     if (!isUrl(endpoint)) return openLocal(endpoint, context);
-    return import('./open-remote.ts').then(({ openRemote }) => openRemote({ endpoint, token, lost }, context.signal));
+    return import('./remote/open-remote.ts').then(({ openRemote }) =>
+      openRemote({ endpoint, token, lost }, context.signal),
+    );
   }
 
   async function use<T>(entry: OpenLab, work: (lab: Lab) => Promise<T>): Promise<T> {

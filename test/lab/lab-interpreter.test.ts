@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { InterpreterEvent } from '../../src/interpreters/interpreter.ts';
 import type { Lab } from '../../src/lab/lab.ts';
 import { openLabInterpreter } from '../../src/lab/lab-interpreter.ts';
-import { createRemoteLab } from '../../src/lab/remote-lab.ts';
+import { createRemoteLab } from '../../src/lab/remote/remote-lab.ts';
 import { openCutProxy } from './cut-proxy.ts';
 import { createFakeLab } from './fake-lab.ts';
 import { serveLab, TOKEN } from './served.ts';

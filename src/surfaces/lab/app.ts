@@ -7,7 +7,7 @@ import { CuvetteError } from '../../errors.ts';
 import type { Lab } from '../../lab/lab.ts';
 import type { Primitive } from '../../lab/primitives/primitive.ts';
 import { ROUTED } from '../../lab/primitives/table.ts';
-import { EVENTS, HEADERS } from '../../lab/wire.ts';
+import { EVENTS, HEADERS } from '../../lab/remote/wire.ts';
 import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
 import { goneSignal } from '../rest/caller.ts';

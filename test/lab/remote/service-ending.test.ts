@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Ended, endingOf, remarksOn } from '../../src/lab/service-ending.ts';
-import { judge } from '../../src/sessions/ending.ts';
+import { type Ended, endingOf, remarksOn } from '../../../src/lab/remote/service-ending.ts';
+import { judge } from '../../../src/sessions/ending.ts';
 
 const WELL: Ended = {
   outcome: 'ok',

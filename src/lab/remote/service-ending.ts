@@ -2,7 +2,7 @@
 
 import { constants } from 'node:os';
 import * as z from 'zod';
-import type { Ending, StopReason } from '../interpreters/interpreter.ts';
+import type { Ending, StopReason } from '../../interpreters/interpreter.ts';
 
 /** Of the tool `get_output`. */
 export const endedSchema = z.object({

@@ -1,6 +1,6 @@
 /** What can go wrong with a lab elsewhere, in words: what it refuses, what is no lab, and connections that were lost. */
 
-import { CuvetteError } from '../errors.ts';
+import { CuvetteError } from '../../errors.ts';
 import { knownError, problemIn, reasonOf } from './problems.ts';
 
 /** The connection broke before the answer, or nobody was there: it may be tried again. */

@@ -2,8 +2,8 @@
 
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import { createServiceClient } from '../../src/lab/service-client.ts';
-import { serveOther } from './served.ts';
+import { createServiceClient } from '../../../src/lab/remote/service-client.ts';
+import { serveOther } from '../served.ts';
 
 const SESSION = { session: 'a-session', executions: 3 };
 const { signal } = new AbortController();

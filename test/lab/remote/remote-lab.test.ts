@@ -1,12 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { CuvetteError } from '../../src/errors.ts';
-import type { Output } from '../../src/interpreters/interpreter.ts';
-import { createLostCalls } from '../../src/lab/lost-calls.ts';
-import { createRemoteLab, type RemoteLabOptions } from '../../src/lab/remote-lab.ts';
-import type { LabContext } from '../../src/lab/workbench.ts';
-import { type CutProxy, openCutProxy } from './cut-proxy.ts';
-import { createFakeLab } from './fake-lab.ts';
-import { serveLab, serveOther, TOKEN } from './served.ts';
+import { CuvetteError } from '../../../src/errors.ts';
+import type { Output } from '../../../src/interpreters/interpreter.ts';
+import { createLostCalls } from '../../../src/lab/remote/lost-calls.ts';
+import { createRemoteLab, type RemoteLabOptions } from '../../../src/lab/remote/remote-lab.ts';
+import type { LabContext } from '../../../src/lab/workbench.ts';
+import { type CutProxy, openCutProxy } from '../cut-proxy.ts';
+import { createFakeLab } from '../fake-lab.ts';
+import { serveLab, serveOther, TOKEN } from '../served.ts';
 
 const LOST = 'The connection to the lab was lost; trying again.';
 const KEEPS = ['capture_acts', { prompt: 'the', layers: [0] }] as const;

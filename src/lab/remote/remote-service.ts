@@ -4,14 +4,14 @@
  */
 
 import * as z from 'zod';
-import { CuvetteError } from '../errors.ts';
-import { type Output, variableSchema } from '../interpreters/interpreter.ts';
-import { CODE_ALONE, type Lab } from './lab.ts';
-import { describeCode, interruptCode, listVariables, resetCode, runCode } from './primitives/code.ts';
-import { status } from './primitives/lab-status.ts';
+import { CuvetteError } from '../../errors.ts';
+import { type Output, variableSchema } from '../../interpreters/interpreter.ts';
+import { CODE_ALONE, type Lab } from '../lab.ts';
+import { describeCode, interruptCode, listVariables, resetCode, runCode } from '../primitives/code.ts';
+import { status } from '../primitives/lab-status.ts';
+import type { LabContext } from '../workbench.ts';
 import { createServiceClient } from './service-client.ts';
 import { createServiceRun, type ServiceRun } from './service-run.ts';
-import type { LabContext } from './workbench.ts';
 
 type Answer = (args: Record<string, unknown>, context: LabContext) => Promise<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 /** What a Cuvette elsewhere, lab or service, says is wrong: as it comes over HTTP, and as the error that it is here. */
 
 import * as z from 'zod';
-import { CuvetteError, messageOf } from '../errors.ts';
+import { CuvetteError, messageOf } from '../../errors.ts';
 
 const problemSchema = z.object({ code: z.string(), detail: z.string() });
 

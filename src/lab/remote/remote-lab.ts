@@ -6,17 +6,17 @@
 import { randomUUID } from 'node:crypto';
 import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CuvetteError } from '../errors.ts';
-import type { Output } from '../interpreters/interpreter.ts';
-import { isLoopback } from '../loopback.ts';
-import type { Lab } from './lab.ts';
+import { CuvetteError } from '../../errors.ts';
+import type { Output } from '../../interpreters/interpreter.ts';
+import { isLoopback } from '../../loopback.ts';
+import type { Lab } from '../lab.ts';
+import type { Primitive } from '../primitives/primitive.ts';
+import { ROUTED } from '../primitives/table.ts';
+import type { LabContext } from '../workbench.ts';
 import { createLostCalls, type LostCall, type LostCalls } from './lost-calls.ts';
-import type { Primitive } from './primitives/primitive.ts';
-import { ROUTED } from './primitives/table.ts';
 import { errorFrom, forgotten, LostConnection, lostBy, refusal, restarted, unreachable } from './remote-errors.ts';
 import { eventsOf } from './remote-events.ts';
 import { EVENTS, HEADERS, STILL_HERE } from './wire.ts';
-import type { LabContext } from './workbench.ts';
 
 export interface RemoteLabOptions {
   endpoint: string;

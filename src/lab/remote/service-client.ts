@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
-import { CuvetteError, messageOf } from '../errors.ts';
+import { CuvetteError, messageOf } from '../../errors.ts';
 import { parseEndpoint } from './remote-lab.ts';
 import { eventsIn } from './server-sent-events.ts';
 import { errorFrom, isLost, notAService, refusal, unauthorized, unreachable } from './service-errors.ts';

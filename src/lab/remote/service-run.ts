@@ -1,7 +1,7 @@
 /** One run of code in a service elsewhere: its outputs as they come, each once, the ways to stop it, and how it ended. */
 
 import { once } from 'node:events';
-import type { Ending, Output, StopReason } from '../interpreters/interpreter.ts';
+import type { Ending, Output, StopReason } from '../../interpreters/interpreter.ts';
 import type { ServiceClient, ServiceEvent, ServiceSession } from './service-client.ts';
 import { endedSchema, endingOf, remarksOn } from './service-ending.ts';
 

@@ -1,6 +1,6 @@
 /** What can go wrong with a Cuvette service elsewhere, in words: what it refuses, what is no service, and connections that were lost. */
 
-import { CuvetteError } from '../errors.ts';
+import { CuvetteError } from '../../errors.ts';
 import { knownError, problemIn, reasonOf } from './problems.ts';
 
 /** Whether it may be otherwise a moment later: of what the service itself refuses, it will not. */
