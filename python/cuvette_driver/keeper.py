@@ -148,7 +148,7 @@ class Keeper(abc.ABC):
         waits = [] if self.server else [POLL_WITHOUT_SERVER]
         if self.running and (deadline := self.running.next_deadline()) is not None:
             waits.append(max(0.0, deadline - time.monotonic()))
-        if self.confinement is not None and (self.running or self.worker.pid):
+        if self.confinement is not None and self.last_id is not None and (self.running or self.worker.pid):
             waits.append(max(0.0, self.next_check - time.monotonic()))
         return min(min(waits), LONGEST_WAIT) if waits else None
 
@@ -162,6 +162,8 @@ class Keeper(abc.ABC):
     def check_use(self) -> None:
         if self.confinement is None or time.monotonic() < self.next_check or not self.worker.pid:
             return
+        if self.last_id is None:
+            return  # No code has run yet: what the session has used is not the doing of this interpreter.
         if self.has_finished:
             return  # What the call has used is not yet told apart from what goes on after it.
         guard = self.confinement.guard

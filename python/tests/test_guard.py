@@ -197,7 +197,7 @@ class BetweenCalls(unittest.TestCase):
     """A keeper that finds its session over a limit while nothing is asked of it."""
 
     def setUp(self):
-        self.keeper = mock.Mock(spec=Keeper, running=None, next_check=0.0, has_finished=False)
+        self.keeper = mock.Mock(spec=Keeper, running=None, next_check=0.0, has_finished=False, last_id="1")
         self.keeper.confinement = mock.Mock()
         self.keeper.confinement.guard.check.return_value = "too-many-processes"
         self.keeper.confinement.guard.interval = 0.05
@@ -219,6 +219,11 @@ class BetweenCalls(unittest.TestCase):
     def test_what_the_call_before_has_used_is_not_held_against_the_session(self):
         self.keeper.confinement.guard.is_at_work.return_value = True
         self.keeper.has_finished = True
+        self.assertFalse(self.ends_the_session())
+
+    def test_what_the_session_had_used_before_is_not_held_against_a_new_interpreter(self):
+        self.keeper.confinement.guard.is_at_work.return_value = True
+        self.keeper.last_id = None
         self.assertFalse(self.ends_the_session())
 
 
