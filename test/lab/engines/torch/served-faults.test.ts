@@ -68,14 +68,14 @@ test('a device without room for one prompt: said so, and the next call works', a
     agent.call('capture_acts', { prompts: [`${rows[0]?.prompt}`, `${rows[1]?.prompt}`], layers: [layer] });
   const before = await ask();
   await agent.beside(`import torch
-kept = model.forward
-def forward(*args, **kwargs):
+kept = torch.nn.functional.embedding
+def embedding(*args, **kwargs):
     raise torch.OutOfMemoryError("CUDA out of memory")
-model.forward = forward`);
+torch.nn.functional.embedding = embedding`);
   const refused = await ask();
   expect(refused.isError).toBe(true);
   expect(refused.text).toMatch(/The memory of cpu is not enough for the prompts, even for one at a time/);
-  await agent.beside('del model.forward');
+  await agent.beside('torch.nn.functional.embedding = kept');
   expect((await ask()).structured.manifest_sha256).toBe(before.structured.manifest_sha256);
 });
 
