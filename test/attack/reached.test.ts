@@ -118,7 +118,7 @@ describe.each([
   test(`seeing other processes ${fate}`, async () => {
     const { stdout } = await on.exec(
       'bash',
-      `cat /proc/*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 'main.js serve'; true`,
+      `cat /proc/*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 'main[.]js serve'; true`,
     );
     expect(Number(stdout) > 0).toBe(isOff);
   });
