@@ -76,8 +76,14 @@ export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.
 
   return {
     async spawn(spec, request) {
-      const zygote = await find(spec);
-      await zygote.ask({ op: 'spawn', ...request });
+      const ask = async () => (await find(spec)).ask({ op: 'spawn', ...request });
+      try {
+        await ask();
+      } catch (error) {
+        if (!(error instanceof ZygoteEnded)) throw error;
+        // It was killed from outside, or had just had nobody to serve for long enough. Nothing has run yet, and another can do it.
+        await ask();
+      }
     },
     async prepare(spec) {
       await find(spec);
@@ -92,6 +98,13 @@ export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.
       live.clear();
     },
   };
+}
+
+/** In the middle of a request. */
+class ZygoteEnded extends CuvetteError {
+  constructor(message: string) {
+    super('interpreter_failed', message);
+  }
 }
 
 interface Zygote {
@@ -164,21 +177,20 @@ async function launch(spec: ZygoteSpec, folder: string, path: string, start: Sta
 function talkTo(socket: Socket, spec: ZygoteSpec, folder: string): Zygote {
   const waiting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
   let count = 0;
-  const fail = (id: number, problem: string) => {
-    waiting
-      .get(id)
-      ?.reject(new CuvetteError('interpreter_failed', `${spec.python} could not start a session: ${problem}.`));
+  const messageOf = (problem: string) => `${spec.python} could not start a session: ${problem}.`;
+  const fail = (id: number, error: CuvetteError) => {
+    waiting.get(id)?.reject(error);
     waiting.delete(id);
   };
   readLines(socket, (line) => {
     const answer = JSON.parse(line) as { id: number; error?: string };
-    if (answer.error) return fail(answer.id, answer.error);
+    if (answer.error) return fail(answer.id, new CuvetteError('interpreter_failed', messageOf(answer.error)));
     waiting.get(answer.id)?.resolve();
     waiting.delete(answer.id);
   });
   socket.on('error', () => socket.destroy());
   socket.once('close', () => {
-    for (const id of [...waiting.keys()]) fail(id, 'its zygote ended');
+    for (const id of [...waiting.keys()]) fail(id, new ZygoteEnded(messageOf('its zygote ended')));
   });
   socket.unref();
   return {
