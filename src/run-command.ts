@@ -1,7 +1,8 @@
 /** Runs a command to its end and keeps the last of what it said. */
 
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
 
 export interface CommandResult {
@@ -11,6 +12,8 @@ export interface CommandResult {
 
 export interface CommandOptions {
   timeout: number;
+  /** A folder for its temporary files. It is made for the command and goes with it, so that one which is stopped leaves none; one at a time can have it. */
+  scratch: string;
   signal?: AbortSignal;
   /** Nobody waits for it: everything else on the machine goes first. */
   isBackground?: boolean;
@@ -22,13 +25,16 @@ const LOWEST = 19;
 
 export function runCommand(argv: string[], options: CommandOptions): Promise<CommandResult> {
   const [command = '', ...args] = argv;
+  const { scratch } = options;
+  rmSync(scratch, { recursive: true, force: true });
+  mkdirSync(scratch, { recursive: true, mode: 0o700 });
   return new Promise((resolve) => {
     let output = '';
     const child = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: '/',
       detached: true,
-      env: { ...process.env, PYTHONHOME: undefined, PYTHONPATH: undefined, VIRTUAL_ENV: undefined },
+      env: { ...process.env, TMPDIR: scratch, PYTHONHOME: undefined, PYTHONPATH: undefined, VIRTUAL_ENV: undefined },
     });
     if (options.isBackground && child.pid) stepBack(child.pid);
     // The whole group goes: an installer that is stopped leaves no compiler behind.
@@ -56,7 +62,9 @@ export function runCommand(argv: string[], options: CommandOptions): Promise<Com
     child.once('close', (code) => {
       clearTimeout(timer);
       options.signal?.removeEventListener('abort', stop);
-      resolve({ ok: code === 0, output: output.trim() });
+      void rm(scratch, { recursive: true, force: true })
+        .catch(() => {})
+        .then(() => resolve({ ok: code === 0, output: output.trim() }));
     });
   });
 }

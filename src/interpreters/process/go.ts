@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withLock } from '../../file-lock.ts';
-import { runCommand } from '../python/command.ts';
+import { runCommand } from '../../run-command.ts';
 import { PROGRAM, planBuild } from './builds.ts';
 import { type Language, toolOf } from './language.ts';
 import { probeTool } from './probe-command.ts';
@@ -46,7 +46,8 @@ export const go: Language = {
     await withLock(`${ready}.lock`, signal, async () => {
       if (existsSync(ready)) return;
       const argv = ['env', ...env, path, 'build', ...FLAGS, 'std'];
-      const { ok } = await runCommand(argv, { timeout: TIMEOUT, isBackground: true, ...(signal && { signal }) });
+      const options = { timeout: TIMEOUT, scratch: `${ready}.scratch`, isBackground: true, ...(signal && { signal }) };
+      const { ok } = await runCommand(argv, options);
       if (ok) await writeFile(ready, '');
     });
   },

@@ -3,11 +3,10 @@
  * Made once in the background; without it, or if it is broken, builds just take longer.
  */
 
-import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withLock } from '../../file-lock.ts';
-import { runCommand } from '../python/command.ts';
+import { runCommand } from '../../run-command.ts';
 import { buildKey } from './builds.ts';
 
 const TIMEOUT = 300_000;
@@ -57,12 +56,14 @@ function start(folder: string, compiler: string, flags: string[], signal?: Abort
 
 async function make(folder: string, compiler: string, flags: string[], signal?: AbortSignal): Promise<void> {
   if (await isReady(folder)) return;
-  const fresh = `${folder}.new-${randomBytes(6).toString('hex')}`;
+  const fresh = `${folder}.new`;
   try {
+    await rm(fresh, { recursive: true, force: true });
     await mkdir(join(fresh, 'bits'), { recursive: true, mode: 0o755 });
     const source = join(fresh, 'everything.h');
     await writeFile(source, '#include <bits/stdc++.h>\n');
-    const options = { timeout: TIMEOUT, isBackground: true, ...(signal && { signal }) };
+    const scratch = join(fresh, 'scratch');
+    const options = { timeout: TIMEOUT, scratch, isBackground: true, ...(signal && { signal }) };
     const { ok } = await runCommand(
       [compiler, ...flags, '-x', 'c++-header', source, '-o', join(fresh, HEADER)],
       options,

@@ -8,7 +8,7 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { withLock } from '../../file-lock.ts';
 import { privateFolder } from '../../paths.ts';
-import { runCommand } from './command.ts';
+import { runCommand } from '../../run-command.ts';
 import { findPython, type PythonInfo, probePython } from './probe.ts';
 import type { ZygoteSpec } from './zygotes.ts';
 
@@ -126,6 +126,11 @@ export function normalise(distribution: string): string {
   return distribution.toLowerCase().replace(/[-_.]+/g, '-');
 }
 
+/** For temporary files of what is installed there. */
+export function scratchOf(folder: string): string {
+  return `${folder}.scratch`;
+}
+
 export function findUv(): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter);
   return folders.map((folder) => join(folder, 'uv')).find((path) => existsSync(path));
@@ -142,7 +147,7 @@ async function build(
   const uv = findUv();
   const made = await runCommand(
     uv ? [uv, 'venv', '--seed', '--python', base.executable, folder] : [base.executable, '-m', 'venv', folder],
-    { signal, timeout: BUILD_TIME },
+    { signal, timeout: BUILD_TIME, scratch: scratchOf(folder) },
   );
   if (!made.ok)
     throw new Error(`the environment could not be made (${lastLine(made.output)})${adviceFor(made.output)}`);
@@ -150,6 +155,7 @@ async function build(
   const installed = await runCommand([...installer(pythonIn(folder)), ...PACKAGES], {
     signal,
     timeout: BUILD_TIME,
+    scratch: scratchOf(folder),
     onLine: (line) => {
       const step = /^(Collecting|Downloading|Installing|Resolved|Prepared|Installed)\b[^(]*/.exec(line);
       if (step) report(step[0].trim().slice(0, 80));

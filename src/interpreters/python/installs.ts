@@ -3,9 +3,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { withLock } from '../../file-lock.ts';
+import { runCommand } from '../../run-command.ts';
 import type { InstallAnswer } from '../interpreter.ts';
-import { runCommand } from './command.ts';
-import { type Environment, installedVersions, normalise } from './environment.ts';
+import { type Environment, installedVersions, normalise, scratchOf } from './environment.ts';
 import { resolvePackage } from './package-names.ts';
 import type { PythonInfo } from './probe.ts';
 
@@ -84,6 +84,7 @@ async function install(
   const result = await runCommand(environment.installCommand(python, [distribution], isUnknown), {
     signal,
     timeout: INSTALL_TIME,
+    scratch: scratchOf(python.prefix),
   });
   if (!result.ok) return refuse(explain(distribution, isUnknown, result.output));
   const version = installedVersions(python.site).get(normalise(distribution)) ?? '?';

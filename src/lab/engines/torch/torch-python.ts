@@ -8,9 +8,9 @@ import { promisify } from 'node:util';
 import * as z from 'zod';
 import { CuvetteError } from '../../../errors.ts';
 import { withLock } from '../../../file-lock.ts';
-import { runCommand } from '../../../interpreters/python/command.ts';
-import { findUv } from '../../../interpreters/python/environment.ts';
+import { findUv, scratchOf } from '../../../interpreters/python/environment.ts';
 import { findPython, type PythonInfo, probePython } from '../../../interpreters/python/probe.ts';
+import { runCommand } from '../../../run-command.ts';
 
 export interface FindTorchOptions {
   /** A Python by its path. */
@@ -87,7 +87,8 @@ async function build(base: PythonInfo, folder: string, signal: AbortSignal, prog
   writeFileSync(join(folder, 'ready'), '');
 
   function run(argv: string[]) {
-    return runCommand(argv, { signal, timeout: BUILD_TIME, onLine: (line) => progress(line.slice(0, 120)) });
+    const onLine = (line: string) => progress(line.slice(0, 120));
+    return runCommand(argv, { signal, timeout: BUILD_TIME, scratch: scratchOf(folder), onLine });
   }
 
   async function step(argv: string[]): Promise<void> {
