@@ -43,6 +43,8 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(TABLE, code);
 }
 
+export const ERROR_CODES = Object.keys(TABLE).filter(isErrorCode);
+
 /** An error that a user can act on: what happened, with what, and what to do next. */
 export class CuvetteError extends Error {
   readonly code: ErrorCode;
