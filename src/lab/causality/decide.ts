@@ -1,9 +1,9 @@
 /** The verdict, as a pure function of the evidence: the first row of a table that matches, with the reasons why those before it did not. */
 
 import type { Evidence, Reason, Verdict, VerdictName } from './evidence.ts';
-import { DIVERGENCE, ON_MANIFOLD, PERPLEXITY_RATIO } from './limits.ts';
+import { DIVERGENCE, LEAST_GAP, ON_MANIFOLD, PERPLEXITY_RATIO } from './limits.ts';
 import { SIGNIFICANCE } from './multiplicity.ts';
-import { limitsOf, number, sentenceOf } from './wording.ts';
+import { limitsOf, number, sentenceOf, share } from './wording.ts';
 
 interface Row {
   condition: string;
@@ -37,9 +37,9 @@ function* table(evidence: Evidence): Generator<Row> {
   };
   yield structureRow(evidence);
   yield {
-    condition: 'The natural gap between the classes is less than 0.1 logits',
+    condition: `The natural gap between the classes is less than ${LEAST_GAP} logits`,
     because: `G = ${number(behaviour.gap)}`,
-    matched: !(Math.abs(behaviour.gap) >= 0.1),
+    matched: !(Math.abs(behaviour.gap) >= LEAST_GAP),
     verdict: 'undetermined',
     reason: 'behaviour-not-expressed',
   };
@@ -52,7 +52,7 @@ function* table(evidence: Evidence): Generator<Row> {
   };
   yield {
     condition: 'Less than 0.1 of the behaviour passes through the site, and steering has no effect',
-    because: `I_full = ${number(interchange.full)}, S = ${effect(steering)}`,
+    because: `I_full = ${share(interchange.full)}, S = ${effect(steering)}`,
     matched: interchange.full < 0.1 && !isSignificant(steering),
     verdict: 'epiphenomenal-template',
     reason: 'site-locked',
@@ -165,7 +165,7 @@ function guardsPass({ neutral }: Pick<Evidence['guards'], 'neutral'>): boolean {
 }
 
 function effect(test: Tested): string {
-  return `${number(test.value)} (adjusted p ${number(test.adjusted)})`;
+  return `${share(test.value)} (adjusted p ${number(test.adjusted)})`;
 }
 
 function percent(rate: number): string {

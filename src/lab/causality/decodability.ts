@@ -5,6 +5,7 @@ import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
 import { chanceOf, permuteWithin } from '../statistics/permutation.ts';
 import { createRandom, type Random } from '../statistics/random.ts';
+import { createScorer, levelled, meanLength, type Scorer } from '../statistics/scores.ts';
 import { mean, quantile } from '../statistics/summary.ts';
 import { dot } from '../statistics/vectors.ts';
 import { clustersOf, exchangeable } from './dataset.ts';
@@ -34,9 +35,9 @@ export function measureDecodability(
   const { discovery, test } = split;
   const scored = scoreRows(data, test, direction, 'decodability');
   const random = createRandom(data.seed, 'random directions for decodability');
-  const tested = rowsOf(data.activations, test, data.width);
+  const score = scorerOf(data, test);
   const aurocs = Array.from({ length: Math.min(nulls, RANDOM_DIRECTIONS) }, () => {
-    const value = auroc(project(tested, random.direction(data.width)), scored.labels);
+    const value = auroc(score(random.direction(data.width)), scored.labels);
     return Math.max(value, 1 - value);
   });
   const permuted = fit ? permuteRefitting(data, split, fit) : permuteLabels(data, split, scored);
@@ -51,7 +52,7 @@ export function measureDecodability(
 }
 
 export function scoreRows(data: Labelled, rows: readonly number[], direction: Float32Array, name: string): Separation {
-  const scores = Array.from(project(rowsOf(data.activations, rows, data.width), direction));
+  const scores = Array.from(scorerOf(data, rows)(direction));
   const labels = labelsOf(data.dataset, rows);
   const interval = bootstrapInterval(
     clustersOf(data.dataset, rows),
@@ -64,6 +65,10 @@ export function scoreRows(data: Labelled, rows: readonly number[], direction: Fl
     createRandom(data.seed, `bootstrap of ${name}`),
   );
   return { auroc: auroc(scores, labels), interval, scores, labels };
+}
+
+function scorerOf({ activations, width }: Labelled, rows: readonly number[]): Scorer {
+  return createScorer(rowsOf(activations, rows, width), width);
 }
 
 export function labelsOf(dataset: readonly DatasetRow[], rows: readonly number[]): (0 | 1)[] {
@@ -94,21 +99,30 @@ function permuteRefitting(data: Labelled, { discovery, test }: Evidence['split']
 }
 
 function refitScorer(fitted: Float32Array, tested: Float32Array, width: number, fit: Fit) {
-  return (labels: Uint8Array) => project(tested, fitDirection(fitted, labels, width, fit));
+  const score = createScorer(tested, width);
+  return (labels: Uint8Array) => score(fitDirection(fitted, labels, width, fit));
 }
 
-/** A difference of means only adds up products of rows, so that each product is taken once for all permutations. */
+/**
+ * A difference of means only adds up products of rows, so that each product is taken once for all permutations: those of the
+ * tested rows for their scores, and those of the fitted rows for the length of the difference.
+ */
 function meansScorer(fitted: Float32Array, tested: Float32Array, width: number) {
   const [fittedRows, testedRows] = [fitted.length / width, tested.length / width];
-  const products = new Float64Array(testedRows * fittedRows);
-  for (let row = 0; row < testedRows; row++) {
-    const one = tested.subarray(row * width, (row + 1) * width);
-    for (let other = 0; other < fittedRows; other++)
-      products[row * fittedRows + other] = dot(fitted, one, other * width);
+  const count = testedRows + fittedRows;
+  // A column for each row of both; the difference of means of the columns is what every row scores.
+  const columns = new Float64Array(fittedRows * count);
+  for (let row = 0; row < count; row++) {
+    const from = row < testedRows ? row : row - testedRows;
+    const one = (row < testedRows ? tested : fitted).subarray(from * width, (from + 1) * width);
+    for (let other = 0; other < fittedRows; other++) columns[other * count + row] = dot(fitted, one, other * width);
   }
-  // The difference of means of the products' columns is what every tested row scores.
-  const columns = transpose(products, testedRows, fittedRows);
-  return (labels: Uint8Array) => differenceOfMeans(columns, labels);
+  const length = meanLength(tested, width);
+  return (labels: Uint8Array) => {
+    const scores = differenceOfMeans(columns, labels);
+    const [squared = 0] = differenceOfMeans(scores.subarray(testedRows), labels);
+    return levelled(scores.subarray(0, testedRows), length * Math.sqrt(Math.max(0, squared)));
+  };
 }
 
 /**
@@ -124,7 +138,7 @@ function controlTasks(data: Labelled, rows: readonly number[], fit: Fit): number
     const [learned, asked] = halves ?? [shuffled.slice(0, rows.length >> 1), shuffled.slice(rows.length >> 1)];
     const label = halves ? labelsByPair(data, learned, random) : labelsByRow(rows, random);
     const direction = fitDirection(rowsOf(data.activations, learned, data.width), learned.map(label), data.width, fit);
-    return auroc(project(rowsOf(data.activations, asked, data.width), direction), asked.map(label));
+    return auroc(scorerOf(data, asked)(direction), asked.map(label));
   }).filter((value) => !Number.isNaN(value));
   return values.length === 0 ? 0.5 : mean(values);
 }
@@ -142,19 +156,4 @@ function labelsByPair({ dataset }: Labelled, rows: readonly number[], random: Ra
 function labelsByRow(rows: readonly number[], random: Random): (row: number) => number {
   const places = new Map(random.shuffle(rows).map((row, place) => [row, place % 2]));
   return (row) => places.get(row) ?? 0;
-}
-
-export function project(rows: Float32Array, direction: Float32Array): Float64Array {
-  const width = direction.length;
-  return Float64Array.from({ length: rows.length / width }, (_, row) => dot(rows, direction, row * width));
-}
-
-function transpose(matrix: Float64Array, rows: number, columns: number): Float64Array {
-  const result = new Float64Array(matrix.length);
-  for (let row = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column++) {
-      result[column * rows + row] = matrix[row * columns + column] ?? 0;
-    }
-  }
-  return result;
 }

@@ -12,7 +12,7 @@ import { mean } from '../statistics/summary.ts';
 import { type Displaced, displaceAlong, displaceAtRandom, partsOf, swap } from './displacements.ts';
 import type { Dose, Effect, Evidence } from './evidence.ts';
 import { isClamped, type Margins, type Meter } from './meter.ts';
-import { balancedMean, eachOf, partnerOf, type Subjects, shareOfWhole, signOf } from './subjects.ts';
+import { balancedMean, eachOf, partnerOf, type Subjects, signOf, wholeOf } from './subjects.ts';
 
 const BOOTSTRAPS = 1000;
 
@@ -49,12 +49,12 @@ export async function measureEffects(
       ...steering,
       adjusted: s,
       dose: doseOf(subjects.swing / 2),
-      wrongWay: shareOf(steering.each.filter((value) => value < 0).length, steering.each.length),
-      uncorrected: shareOfWhole(uncorrectedSteering(subjects, along), gap),
+      wrongWay: shareOf(steering.each.filter((part) => part * gap < 0).length, steering.each.length),
+      uncorrected: uncorrectedSteering(subjects, along) / wholeOf(gap),
       deltaRelative: deltaRelative(meter.base, along),
     },
     interchange: { ...interchange, adjusted: i, ...swapped, flips: preferenceFlips(meter.base, subjects, along) },
-    ablation: { ...ablation, adjusted: n, gap: gap * (1 - ablation.value) },
+    ablation: { ...ablation, adjusted: n, gap: gap - balancedMean(subjects, parts.ablation) },
     temperature: describeTemperature(along),
   };
 }
@@ -77,13 +77,13 @@ async function swapRest(meter: Meter, subjects: Subjects): Promise<{ full: numbe
   const margins = await meter.measure(2 * count, (index) =>
     swap(subjects, index % count, index < count ? 'all' : 'rest'),
   );
-  const whole = balancedMean(subjects, naturalMargins(meter.base, subjects).between);
+  const whole = wholeOf(balancedMean(subjects, naturalMargins(meter.base, subjects).between));
   const moved = (values: Float64Array) =>
     eachOf(subjects, (place) => signOf(subjects, place) * ((meter.base.raw[place] ?? 0) - (values[place] ?? 0)));
   return {
     // Whether anything passes is asked before any correction: a change of temperature is something, too.
-    full: shareOfWhole(balancedMean(subjects, moved(margins.raw.subarray(0, count))), whole),
-    complement: shareOfWhole(balancedMean(subjects, moved(margins.corrected.subarray(count))), whole),
+    full: balancedMean(subjects, moved(margins.raw.subarray(0, count))) / whole,
+    complement: balancedMean(subjects, moved(margins.corrected.subarray(count))) / whole,
   };
 }
 
@@ -94,18 +94,19 @@ function testEffect(
   natural: Float64Array,
   nulls: readonly number[],
 ): Effect {
-  const whole = balancedMean(subjects, natural);
-  const value = shareOfWhole(balancedMean(subjects, parts), whole);
-  const shares = nulls.map((part) => shareOfWhole(part, whole));
+  const whole = wholeOf(balancedMean(subjects, natural));
+  const value = balancedMean(subjects, parts) / whole;
+  const shares = nulls.map((part) => part / whole);
   return {
     value,
+    whole,
     interval: bootstrapInterval(
       subjects.clusters,
-      (places) => shareOfWhole(balancedMean(subjects, parts, places), balancedMean(subjects, natural, places)),
+      (places) => balancedMean(subjects, parts, places) / wholeOf(balancedMean(subjects, natural, places)),
       BOOTSTRAPS,
       createRandom(subjects.seed, `bootstrap of ${name}`),
     ),
-    each: Array.from(parts, (part) => shareOfWhole(part, whole)),
+    each: Array.from(parts),
     null: shares,
     p: chanceOf(Math.abs(value), shares.map(Math.abs)),
     adjusted: 1,

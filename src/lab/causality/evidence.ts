@@ -81,9 +81,11 @@ const separation = z.object({
 /** One effect as a share of the natural one, against the same done with random directions. */
 const effect = z.object({
   value: z.number(),
+  /** What a share of 1 is, in logits. */
+  whole: z.number(),
   /** 95 %, by bootstrap over pairs. */
   interval,
-  /** One value for each prompt, in the order of `split.intervened`. */
+  /** What each prompt adds, in logits, in the order of `split.intervened`. */
   each: z.array(z.number()),
   null: z.array(z.number()),
   p: z.number(),

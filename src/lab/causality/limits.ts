@@ -1,4 +1,7 @@
-/** What the guards ask for, where a direction is to be called causal. */
+/** What must be reached, or not passed, before a direction can be called causal. */
+
+/** Of the natural gap, in logits. With less, the model does not behave differently, and there is nothing to cause. */
+export const LEAST_GAP = 0.1;
 
 /** Share of the direction that lies where activations vary, at least. */
 export const ON_MANIFOLD = 0.6;

@@ -1,5 +1,6 @@
 /** The rows that interventions are made on, in the order of `split.intervened`, and sums over them that treat both classes alike. */
 
+import { LEAST_GAP } from './limits.ts';
 import type { Site } from './readings.ts';
 
 export interface Subjects {
@@ -47,7 +48,7 @@ export function balancedMean({ labels }: Subjects, values: Float64Array, places?
   return ((sums[0] ?? 0) / (counts[0] || 1) + (sums[1] ?? 0) / (counts[1] || 1)) / 2;
 }
 
-/** Where there is nothing to be a share of, there is no effect. */
-export function shareOfWhole(part: number, whole: number): number {
-  return Math.abs(whole) < 1e-9 ? 0 : part / whole;
+/** What a share of the natural gap is a share of. Where there is next to none, the least that counts as one: a share of nothing is any number. */
+export function wholeOf(gap: number): number {
+  return (gap < 0 ? -1 : 1) * Math.max(Math.abs(gap), LEAST_GAP);
 }

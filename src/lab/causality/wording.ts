@@ -11,6 +11,11 @@ export function number(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
+/** Of what an intervention moves: what is beyond the third decimal says nothing. */
+export function share(value: number): string {
+  return number(Math.round(value * 1000) / 1000);
+}
+
 const SENTENCES: Record<Reason, (evidence: Evidence) => string> = {
   'not-decodable': ({ decodability: { auroc, interval } }) =>
     `The classes cannot be told apart along this direction on rows that it was not found in (AUROC ${number(auroc)}, 95 % interval ${number(interval.low)} to ${number(interval.high)}), so that nothing can be said about its use.`,
@@ -21,17 +26,17 @@ const SENTENCES: Record<Reason, (evidence: Evidence) => string> = {
   'insufficient-nulls': ({ multiplicity: { nulls, needed, tests } }) =>
     `With ${tests} tests in this lab session, ${needed} random directions are needed and ${nulls} were used: no effect could be significant.`,
   'site-locked': ({ interchange }) =>
-    `The direction can be read here, but the behaviour does not pass through this site: swapping the whole activation moves ${number(interchange.full)} of it.`,
+    `The direction can be read here, but the behaviour does not pass through this site: swapping the whole activation moves ${share(interchange.full)} of it.`,
   'sufficient-and-necessary': ({ steering, interchange, ablation }) =>
-    `The model uses this direction: steering along it gives ${number(steering.value)} of the natural effect, swapping its component alone ${number(interchange.value)}, and without it ${number(ablation.value)} of the behaviour is lost.`,
+    `The model uses this direction: steering along it gives ${share(steering.value)} of the natural effect, swapping its component alone ${share(interchange.value)}, and without it ${share(ablation.value)} of the behaviour is lost.`,
   'partial-mediator': ({ steering, interchange, ablation }) =>
-    `The direction carries a part of the behaviour: S = ${number(steering.value)}, I = ${number(interchange.value)}, N = ${number(ablation.value)}.`,
+    `The direction carries a part of the behaviour: S = ${share(steering.value)}, I = ${share(interchange.value)}, N = ${share(ablation.value)}.`,
   'redundant-pathway': ({ interchange, ablation }) =>
-    `Swapping the direction moves the behaviour (I = ${number(interchange.value)}), but the model does as well without it (N = ${number(ablation.value)}): another pathway carries the same.`,
+    `Swapping the direction moves the behaviour (I = ${share(interchange.value)}), but the model does as well without it (N = ${share(ablation.value)}): another pathway carries the same.`,
   'possible-dormant-pathway': ({ guards: { onManifold } }) =>
     `The direction has an effect, but only ${number(onManifold.value)} of it lies where activations vary: the effect may come from a pathway that sleeps in natural data.`,
   'off-manifold-only': ({ interchange, guards: { neutral } }) =>
-    `The direction has an effect, but not at a harmless natural dose: I = ${number(interchange.value)}; on neutral text the dose multiplies perplexity by ${number(neutral.perplexityRatio)} and moves predictions by ${number(neutral.divergence)} nats.`,
+    `The direction has an effect, but not at a harmless natural dose: I = ${share(interchange.value)}; on neutral text the dose multiplies perplexity by ${number(neutral.perplexityRatio)} and moves predictions by ${number(neutral.divergence)} nats.`,
   unnamed: () =>
     'The direction meets every condition for being causal but one: a name was required and none was given.',
   'uniform-rescale': ({ sweep }) =>
@@ -39,7 +44,7 @@ const SENTENCES: Record<Reason, (evidence: Evidence) => string> = {
   'direction-inert': ({ sweep }) =>
     `The direction is carried along and does nothing: twice the activation's length of it changes logits by ${number(100 * sweep.change)} % at most.`,
   'effect-not-specific': ({ steering, interchange, sweep }) =>
-    `Large doses change what the model says (by ${number(sweep.change)} of its logits), but the direction does no more for this behaviour than random ones: S = ${number(steering.value)}, I = ${number(interchange.value)}.`,
+    `Large doses change what the model says (by ${number(sweep.change)} of its logits), but the direction does no more for this behaviour than random ones: S = ${share(steering.value)}, I = ${share(interchange.value)}.`,
 };
 
 export function limitsOf(verdict: VerdictName, { site, split, target, data, structureMatched }: Evidence): string[] {

@@ -8,6 +8,7 @@ import { auroc } from '../statistics/auroc.ts';
 import { brierScore, reliability } from '../statistics/calibration.ts';
 import { sigmoid } from '../statistics/logistic.ts';
 import { createRandom } from '../statistics/random.ts';
+import { createScorer, scoreRows } from '../statistics/scores.ts';
 import { mean, quantile } from '../statistics/summary.ts';
 import type { Capture } from '../store/captures.ts';
 import type { Probe } from '../store/probes.ts';
@@ -15,7 +16,7 @@ import { recorded } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
 import { datasetOf, labelsFor, positionIn, seenRows } from './rows.ts';
-import { scoresOf, separationOf } from './separation.ts';
+import { separationOf } from './separation.ts';
 
 /** Scores that an answer has unless it is asked for all. */
 const MOST_SCORES = 500;
@@ -30,7 +31,7 @@ export const probeEvalHandler = defineHandler(probeEval, async (bench, args, con
   checkWidth(probe, capture);
   const notes: string[] = [];
   const rows = capture.rows(layer.name, positionFor(probe, capture, notes));
-  const scores = scoresOf(rows, probe.direction, probe.bias);
+  const scores = scoreRows(rows, probe.direction, probe.bias);
   const dataset = labelsFor(capture, args.labels) ? datasetOf(capture, args.labels) : undefined;
   const evaluated = rowsToEvaluate(probe, capture, args.include_training_rows, notes);
   context.signal.throwIfAborted();
@@ -157,8 +158,9 @@ function randomDirections(
   if (on.count === 0) return null;
   const random = createRandom(on.seed, 'random directions for a probe');
   const labels = on.chosen.map((row) => dataset[row]?.label ?? 0);
+  const score = createScorer(on.rows, on.width);
   const found = Array.from({ length: on.count }, () => {
-    const scores = scoresOf(on.rows, random.direction(on.width), 0);
+    const scores = score(random.direction(on.width));
     const value = auroc(
       on.chosen.map((row) => scores[row] ?? 0),
       labels,

@@ -5,15 +5,8 @@ import type { DatasetRow } from '../causality/evidence.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { createRandom } from '../statistics/random.ts';
-import { dot } from '../statistics/vectors.ts';
 
 const BOOTSTRAPS = 400;
-
-/** One score for each row: its product with the direction, plus the bias. */
-export function scoresOf(rows: Float32Array, direction: Float32Array, bias: number): Float64Array {
-  const width = direction.length;
-  return Float64Array.from({ length: rows.length / width }, (_, row) => dot(rows, direction, row * width) + bias);
-}
 
 /** AUROC of the chosen rows, with its 95 % interval by bootstrap over pairs. Scores are of all rows. */
 export function separationOf(

@@ -8,6 +8,7 @@ import { plattScaling } from '../statistics/calibration.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
 import { fitLogistic } from '../statistics/logistic.ts';
 import { createRandom } from '../statistics/random.ts';
+import { scoreRows } from '../statistics/scores.ts';
 import { mean } from '../statistics/summary.ts';
 import { dot, norm } from '../statistics/vectors.ts';
 import type { Probe } from '../store/probes.ts';
@@ -17,7 +18,7 @@ import { defineHandler } from './handler.ts';
 import { holdOut } from './held-out.ts';
 import { layerOf } from './layers.ts';
 import { datasetOf, markOf, pickRows, positionIn } from './rows.ts';
-import { scoresOf, separationOf } from './separation.ts';
+import { separationOf } from './separation.ts';
 import { showProbe } from './show-probe.ts';
 
 export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, context) => {
@@ -43,7 +44,7 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
   const seen = pickRows(rows, capture.width, trained);
   const fit =
     method === 'logistic' ? logistic(seen, labelsOf(trained), c, max_iter, notes) : means(seen, labelsOf(trained));
-  const scores = scoresOf(rows, fit.direction, fit.bias);
+  const scores = scoreRows(rows, fit.direction, fit.bias);
   const test = heldOut.length > 0 ? separationOf(dataset, heldOut, scores, seed) : undefined;
   if (!test) notes.push('No rows were held out, so there is nothing to tell how well it does on others.');
 

@@ -1,6 +1,7 @@
 /** How the numbers of a run were obtained, in the words of a methods section: tests, nulls, corrections. */
 
 import type { Evidence } from '../causality/evidence.ts';
+import { LEAST_GAP } from '../causality/limits.ts';
 import { number, percent, whole } from './numbers.ts';
 
 export interface Method {
@@ -58,7 +59,7 @@ function decodabilityText({ decodability, data }: Evidence): string {
   const { bootstraps, permutation, random, controlTask } = decodability;
   const paired = data.pairs > 0;
   return (
-    `AUROC of the projections of test rows, with a 95 % percentile interval from ${whole(bootstraps)} bootstrap samples${paired ? ', pairs drawn as a whole' : ', each class by itself'}. ` +
+    `AUROC of the projections of test rows, those that differ by no more than rounding in float32 taken as equal, with a 95 % percentile interval from ${whole(bootstraps)} bootstrap samples${paired ? ', pairs drawn as a whole' : ', each class by itself'}. ` +
     `Null hypothesis: labels say nothing about activations. ${whole(permutation.null.length)} permutations of the labels${paired ? ' within pairs' : ''}` +
     `${permutation.refitted ? ', in both halves, the direction fitted anew each time' : ''}; p = (1 + number at least as high) / (1 + number of permutations). ` +
     `${whole(random.null.length)} random directions were scored on the same activations, each the better way round. ` +
@@ -75,7 +76,8 @@ function behaviourText({ target }: Evidence): string {
       : '';
   return (
     `Margin m = mean logit of ${words(target.positive)} \u2212 mean logit of ${words(target.negative)} at the last position${chosen}. ` +
-    'Natural gap G = mean of s·m over the prompts, s = +1 for label 1 and \u22121 for label 0, both classes with equal weight. Effects are shares of G.'
+    'Natural gap G = mean of s·m over the prompts, s = +1 for label 1 and \u22121 for label 0, both classes with equal weight. Effects are shares of G' +
+    ` (of ${LEAST_GAP} logits, where G is less: there is no verdict then, and no share of next to nothing).`
   );
 }
 

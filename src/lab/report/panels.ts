@@ -62,14 +62,15 @@ export function aurocPanel(box: Box, { decodability }: Evidence): Markup {
 
 /** One effect, against the same intervention with random directions; below it, a tick for each prompt. */
 export function effectPanel(box: Box, title: string, effect: Effect): Markup {
-  const domain = domainOf([...effect.null, ...bulkOf(effect.each), effect.interval.low, effect.interval.high, 0, 1]);
+  const each = effect.each.map((part) => part / effect.whole);
+  const domain = domainOf([...effect.null, ...bulkOf(each), effect.interval.low, effect.interval.high, 0, 1]);
   const axes = {
     title,
     result: `${short(effect.value)} ${shortRange(effect.interval)}, Holm p ${probability(effect.adjusted)}`,
     x: { domain, label: 'share of the natural gap' },
   };
   const plot = plotOf(box, axes);
-  const ticks = effect.each.map((value) => markup`<path class="each" d="M${plot.x(value)} ${plot.bottom - 1}v-5"/>`);
+  const ticks = each.map((value) => markup`<path class="each" d="M${plot.x(value)} ${plot.bottom - 1}v-5"/>`);
   const references = [0, 1].map((value) => vertical(plot, value));
   return framed(box, axes, [
     ...references,

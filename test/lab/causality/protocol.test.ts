@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { decide } from '../../../src/lab/causality/decide.ts';
 import { evidenceSchema } from '../../../src/lab/causality/evidence.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
+import { mean } from '../../../src/lab/statistics/summary.ts';
 import { axis, createPlainEngine, plainPairs } from './plain-engine.ts';
 import { answer, ask, context } from './questions.ts';
 
@@ -63,6 +65,31 @@ describe('the causality protocol', () => {
     expect(evidence.split.by).toBe('given');
     expect(evidence.split.discovery).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     expect(evidence.split.test).toHaveLength(24);
+  });
+
+  test('tells effects as shares of what the model does by itself, each prompt in logits', async () => {
+    const { evidence } = await answer();
+    const { behaviour, steering, interchange } = evidence;
+    expect(steering.whole).toBe(behaviour.gap);
+    // Both rows of a pair are as far from each other as each is from the middle, twice.
+    expect(interchange.whole).toBeCloseTo(2 * behaviour.gap, 10);
+    for (const { value, whole, each } of [steering, interchange]) expect(value).toBeCloseTo(mean(each) / whole, 10);
+  });
+
+  test('takes no share of next to nothing', async () => {
+    const withGain = (gain: number) => runProtocol(createPlainEngine({ gain }), ask(), context());
+    const [without, one] = [(await withGain(0)).behaviour.gap, (await withGain(1)).behaviour.gap];
+    // The gap grows with the gain; words that go with the label by chance have one of their own.
+    const evidence = await withGain((1e-6 - without) / (one - without));
+    const { behaviour, steering, interchange, ablation } = evidence;
+    expect(Math.abs(behaviour.gap)).toBeLessThan(1e-4);
+    expect(decide(evidence).verdict).toBe('undetermined');
+    for (const { value, whole, interval } of [steering, interchange, ablation]) {
+      expect(Math.abs(whole)).toBe(0.1);
+      expect(Math.abs(value)).toBeLessThan(10);
+      expect(Math.max(Math.abs(interval.low), Math.abs(interval.high))).toBeLessThan(10);
+    }
+    expect(ablation.gap).toBeCloseTo(behaviour.gap - mean(ablation.each), 10);
   });
 
   test('gives doses in all three units, and sweeps what it is asked for besides its own', async () => {

@@ -20,8 +20,9 @@ export function sampleRecord(kind: 'mediator' | 'bystander' = 'mediator', prompt
   });
   const effect = (value: number): Effect => ({
     value,
+    whole: 2,
     interval: { low: value - 0.06, high: value + 0.06 },
-    each: many(prompts, () => normal(value, 0.2)),
+    each: many(prompts, () => 2 * normal(value, 0.2)),
     null: many(199, () => normal(0, 0.05)),
     p: value > 0.2 ? 0.005 : 0.41,
     adjusted: value > 0.2 ? 0.015 : 0.82,
