@@ -3,13 +3,11 @@
  * straight to a lab's thread, as the server itself makes them. Both keep their captures and probes in the same folder.
  */
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { agreementPairs, createLabs, openLabThread } from '../dist/lab.js';
+import { serveLab } from '../scripts/lab/serve-lab.mjs';
 import { median, say } from './table.mjs';
 
-const MAIN = resolve(import.meta.dirname, '..', 'dist', 'main.js');
 const CALLS = 150;
 /** The first ones warm up. */
 const WARMING = 15;
@@ -21,7 +19,7 @@ export async function measureRouter({ python, folder }) {
   const home = join(folder, 'home');
   const places = { data: join(home, 'data'), cache: join(home, 'cache'), project: folder };
   say('opening the model that ships, in a lab that is served and in one that is here');
-  const server = await startServer(home, python, folder);
+  const server = await serveLab({ model: 'demo', home, python, cwd: folder });
   try {
     const labs = createLabs({ ...places, data: join(folder, 'agent') });
     await labs.attach(NAME, server.url, server.token, context());
@@ -65,32 +63,6 @@ async function measureCalls(routed, direct) {
     measured[tool] = { routed: through, direct: straight, calls: CALLS };
   }
   return measured;
-}
-
-/** The program as it ships, in a process of its own. */
-async function startServer(home, python, cwd) {
-  const args = ['lab', 'serve', '--engine', 'torch', '--dtype', 'float32', '--model', 'demo', '--port', '0'];
-  const env = { ...process.env, CUVETTE_HOME: home, CUVETTE_TORCH_PYTHON: python };
-  const child = spawn(process.execPath, [MAIN, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const exit = once(child, 'exit');
-  let told = '';
-  const isReady = new Promise((ready) => {
-    child.stdout.setEncoding('utf8').on('data', (text) => {
-      told += text;
-      if (told.includes('Ctrl-C stops it')) ready();
-    });
-  });
-  await Promise.race([isReady, exit]);
-  if (child.exitCode !== null) throw new Error('The lab could not be served.');
-  const find = (pattern) => pattern.exec(told)?.[1] ?? '';
-  return {
-    url: find(/Endpoint: (\S+)/),
-    token: find(/Token: +(\S+)/),
-    async stop() {
-      child.kill('SIGTERM');
-      await exit;
-    },
-  };
 }
 
 function context() {

@@ -10,15 +10,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import {
+  askEngine,
+  askQuestion,
+  CLOSE,
   createEmbeddedEngine,
+  createLabs,
   createTorchEngine,
   createZygotes,
   disagreements,
   HASH,
   openModelFolder,
   runGroundTruth,
-  SINGLE_DRAW,
 } from '../../dist/lab.js';
+import { serveLab } from './serve-lab.mjs';
 
 const HELP = `Usage: node scripts/lab/groundtruth.mjs [options]
 
@@ -27,12 +31,13 @@ const HELP = `Usage: node scripts/lab/groundtruth.mjs [options]
   --noise N   seeds of the case without signal, for the rate of false positives (100)
   --engine E  embedded (the default), or torch: each model is asked in both, and what they agree on is counted; in the
               Python that CUVETTE_TORCH_PYTHON names, or python3
+  --served    torch in a lab of its own (cuvette lab serve) for every model, asked over HTTP with an agent's tools
   --verbose   a line for every run
   --help      shows this
 
 Ends with 1 if less than 95 % of the verdicts are right, if more than 5 % of the runs on noise find something, or if a
-random-weights twin is called causal; with torch, also if the engines differ about a verdict or its reason. On how
-many runs they agree about numbers, it prints.
+random-weights twin is called causal; with torch, also if the engines differ about a verdict, its reason, or any number
+of the evidence by more than 1e-4 (beyond 10, 1e-5 of itself).
 `;
 
 const { values: options } = parseArgs({
@@ -41,6 +46,7 @@ const { values: options } = parseArgs({
     seeds: { type: 'string', default: '10' },
     noise: { type: 'string', default: '100' },
     engine: { type: 'string', default: 'embedded' },
+    served: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -55,6 +61,7 @@ if (!['embedded', 'torch'].includes(options.engine)) {
   process.exit(2);
 }
 
+const python = process.env.CUVETTE_TORCH_PYTHON ?? 'python3';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'));
 const shipped = `${root}/models/demo`;
@@ -65,12 +72,16 @@ const asked = {
   seeds: seedsFrom(first, seeds),
   noiseSeeds: seedsFrom(first + seeds, Number(options.noise) - seeds),
   ...(existsSync(`${shipped}/model.safetensors`) && { twinOf: shipped }),
-  version,
-  signal: new AbortController().signal,
 };
+const signal = new AbortController().signal;
 const started = performance.now();
-const embedded = await ask(async (folder) => createEmbeddedEngine({ model: await openModelFolder(folder), id: 'toy' }));
-const torch = options.engine === 'torch' ? await withTorch(ask) : undefined;
+const embedded = await ask(
+  askEngine(async (folder) => createEmbeddedEngine({ model: await openModelFolder(folder), id: 'toy' }), {
+    version,
+    signal,
+  }),
+);
+const torch = options.engine === 'torch' ? await (options.served ? ask(askServed) : withTorch(ask)) : undefined;
 const { result } = torch ?? embedded;
 
 const verdicts = ['causal', 'weak-causal', 'epiphenomenal-softmax', 'epiphenomenal-template', 'undetermined'];
@@ -89,13 +100,13 @@ const isRight = result.correct >= 0.95 * result.runs && count <= 0.05 * of && tw
 process.exitCode = isRight && isSame ? 0 : 1;
 
 /** With every run, in order. */
-async function ask(engineFor) {
+async function ask(answer) {
   const runs = [];
   const onRun = (run) => {
     runs.push(run);
     if (options.verbose) report(run);
   };
-  return { result: await runGroundTruth({ ...asked, engineFor, onRun }), runs };
+  return { result: await runGroundTruth({ ...asked, answer, onRun }), runs };
 }
 
 /** Torch is imported once, and every model is opened in a copy of that Python. */
@@ -103,14 +114,13 @@ async function withTorch(work) {
   const project = mkdtempSync(join(tmpdir(), 'cv-'));
   const runtime = join(project, 'r');
   const zygotes = createZygotes(runtime);
-  const python = process.env.CUVETTE_TORCH_PYTHON ?? 'python3';
   const preload = ['torch', 'transformers.models.llama.modeling_llama'];
   // What waits for a zygote keeps no program from ending.
   const alive = setInterval(() => {}, 60_000);
   try {
-    return await work((folder) =>
-      createTorchEngine({ id: 'toy', folder, python, zygotes, preload, runtime, project, dtype: 'float32' }),
-    );
+    const engineFor = (folder) =>
+      createTorchEngine({ id: 'toy', folder, python, zygotes, preload, runtime, project, dtype: 'float32' });
+    return await work(askEngine(engineFor, { version, signal }));
   } finally {
     await zygotes.dismiss(true);
     rmSync(project, { recursive: true, force: true });
@@ -118,28 +128,48 @@ async function withTorch(work) {
   }
 }
 
-/** Whether the engines agree on every verdict and reason. On how many runs their numbers do, it prints, from lenient to strict. */
+/** As an agent asks it, with tools. */
+async function askServed(model, question) {
+  const folder = mkdtempSync(join(tmpdir(), 'cv-'));
+  const server = await serveLab({ model, home: join(folder, 'home'), python, cwd: folder });
+  const labs = createLabs({ data: join(folder, 'agent'), cache: join(folder, 'cache'), project: folder });
+  try {
+    const context = { signal, progress: () => {} };
+    await labs.attach('served', server.url, server.token, context);
+    const call = async (tool, args) => (await labs.call('served', tool, args, context)).answer;
+    return (await askQuestion(call, question)).record;
+  } finally {
+    await labs.close();
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Whether the engines agree on every verdict and reason, and on every number as far as float32 carries. */
 function isAgreed(runs, others) {
   const pairs = runs.map((run, i) => [run, others[i]]);
-  const differing = (what, tolerance) =>
+  const differing = (what, byDigits) =>
     pairs.filter(([run, other]) => {
-      const paths = disagreements(what(run), what(other), tolerance);
+      const paths = disagreements(what(run), what(other), { ignored: [HASH], byDigits });
       if (paths.length > 0) console.log(`${run.case} ${run.seed}: ${paths.length} differ, as ${paths[0]}`);
       return paths.length > 0;
     });
   const agreeing = (those) => `${runs.length - those.length} of ${runs.length}`;
-  const verdicts = differing(({ verdict, reason }) => ({ verdict, reason }));
-  const statistics = differing(withoutEngine, { ignored: [HASH, SINGLE_DRAW], isRelative: true });
-  const strictly = differing(withoutEngine, { ignored: [HASH] });
+  const verdicts = differing(({ verdict, reason }) => ({ verdict, reason }), false);
+  const numbers = differing(withoutEngine, true);
+  const absolutely = differing(withoutEngine, false);
   console.log(
-    `Torch and the embedded engine agree on verdict and reason in ${agreeing(verdicts)} runs; on every statistic, within 1e-4 (of itself, above 1), ` +
-      `in ${agreeing(statistics)}; within 1e-4 however large it is, and on every single draw of a null distribution, in ${agreeing(strictly)}.`,
+    `Torch${options.served ? ', over HTTP,' : ''} and the embedded engine agree on verdict and reason in ${agreeing(verdicts)} runs, ` +
+      `and on every number of the evidence, each draw of a null distribution included, within ${CLOSE} (beyond 10, ${CLOSE / 10} of itself) in ${agreeing(numbers)}; ` +
+      `within ${CLOSE} however large it is, in ${agreeing(absolutely)}.`,
   );
-  return verdicts.length === 0;
+  return verdicts.length === 0 && numbers.length === 0;
 }
 
+/** Nor what only a tool adds: where a direction came from. */
 function withoutEngine({ evidence, ...run }) {
-  return { ...run, evidence: { ...evidence, model: undefined } };
+  const { source: _, ...direction } = evidence.direction;
+  return { ...run, evidence: { ...evidence, direction, model: undefined } };
 }
 
 function row(cells) {

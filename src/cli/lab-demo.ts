@@ -4,8 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { CuvetteError, messageOf } from '../errors.ts';
-import { type ProtocolRecord, protocolRecordSchema } from '../lab/causality/evidence.ts';
+import type { ProtocolRecord } from '../lab/causality/evidence.ts';
 import { type DemoQuestion, demoQuestions } from '../lab/demo/questions.ts';
+import { askDemoQuestion } from '../lab/experiments.ts';
 import type { Lab } from '../lab/lab.ts';
 import { openLocalLab } from '../lab/local-lab.ts';
 import { renderSvg } from '../lab/report/figures.ts';
@@ -77,9 +78,9 @@ async function show(lab: Lab, { seed, out, style, context, started }: Showing): 
   );
   const answered: Answered[] = [];
   for (const question of demoQuestions(seed)) {
-    const answer = await ask(lab, question, seed, context);
-    answered.push(answer);
-    process.stdout.write(`\n${drawRecord(answer.record, style)}\n`);
+    const { answer, record } = await askDemoQuestion((tool, args) => lab.call(tool, args, context), question, seed);
+    answered.push({ question, record, manifest: String(answer.manifest_sha256) });
+    process.stdout.write(`\n${drawRecord(record, style)}\n`);
     say(question.explanation, style, 2);
   }
   const files = write(out, answered);
@@ -91,48 +92,6 @@ async function show(lab: Lab, { seed, out, style, context, started }: Showing): 
     style,
   );
   return answered.every(({ question, record }) => record.verdict.verdict === question.expected) ? 0 : 1;
-}
-
-/** As an agent would: capture, train, capture, ask. */
-async function ask(lab: Lab, question: DemoQuestion, seed: number, context: LabContext): Promise<Answered> {
-  const { name, title, layer, position, training, dataset, structureMatched, target } = question;
-  const capture = async (rows: typeof dataset): Promise<unknown> => {
-    const answer = await lab.call(
-      'capture_acts',
-      {
-        prompts: rows.map(({ prompt }) => prompt),
-        labels: rows.map(({ label }) => label),
-        pair_ids: rows.map(({ pair }) => pair),
-        layers: [layer],
-        positions: [position],
-      },
-      context,
-    );
-    return answer.capture_id;
-  };
-  const trained = {
-    probe_id: name,
-    capture_id: await capture(training),
-    layer,
-    position,
-    method: 'difference-of-means',
-  };
-  await lab.call('train_probe', { ...trained, held_out: 0, seed }, context);
-  const answer = await lab.call(
-    'causality_protocol',
-    {
-      probe_id: name,
-      capture_id: await capture(dataset),
-      ...(structureMatched && { structure_matched_capture_id: await capture(structureMatched) }),
-      positive_tokens: target.positive,
-      negative_tokens: target.negative,
-      feature_name: title,
-      include_evidence: true,
-      seed,
-    },
-    context,
-  );
-  return { question, record: protocolRecordSchema.parse(answer.record), manifest: String(answer.manifest_sha256) };
 }
 
 /** A page for each, and one picture of all. */

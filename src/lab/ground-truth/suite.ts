@@ -4,14 +4,20 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decide } from '../causality/decide.ts';
-import type { Evidence, Question, Reason, VerdictName } from '../causality/evidence.ts';
+import type { Evidence, ProtocolRecord, Question, Reason, VerdictName } from '../causality/evidence.ts';
 import { runProtocol } from '../causality/protocol.ts';
 import { agreementPairs, neutralPrompts } from '../demo/datasets.ts';
 import type { Engine } from '../engine.ts';
+import { readLayout } from '../models/families.ts';
 import type { Interval } from '../statistics/bootstrap.ts';
 import { clopperPearson } from '../statistics/proportion.ts';
 import { CASE_NAMES, type CaseName, makeToyQuestion } from './toy-questions.ts';
 import { writeRandomTwin } from './twin.ts';
+
+/** Has the protocol answer a question about the model in a folder. */
+export type AnswerIn = (folder: string, question: Question) => Promise<Answered>;
+
+type Answered = Pick<ProtocolRecord, 'evidence' | 'verdict'>;
 
 export interface GroundTruthOptions {
   seeds: readonly number[];
@@ -20,10 +26,7 @@ export interface GroundTruthOptions {
   noiseSeeds?: readonly number[];
   /** The folder of a trained model: its random-weights twin is asked, too. */
   twinOf?: string;
-  /** Opens the model in a folder; the suite closes it. */
-  engineFor(folder: string): Promise<Engine>;
-  version: string;
-  signal: AbortSignal;
+  answer: AnswerIn;
   onRun?(run: GroundTruthRun): void;
 }
 
@@ -49,20 +52,20 @@ export interface GroundTruthResult {
 }
 
 export async function runGroundTruth(options: GroundTruthOptions): Promise<GroundTruthResult> {
-  const { seeds, cases = CASE_NAMES, noiseSeeds = [], twinOf } = options;
+  const { seeds, cases = CASE_NAMES, noiseSeeds = [], twinOf, answer } = options;
   const runs: GroundTruthRun[] = [];
   const keep = (run: GroundTruthRun) => {
     options.onRun?.(run);
     return run;
   };
   for (const name of cases) {
-    for (const seed of seeds) runs.push(keep(await runCase(name, seed, options)));
+    for (const seed of seeds) runs.push(keep(await runCase(name, seed, answer)));
   }
   if (twinOf !== undefined) {
-    for (const seed of seeds) runs.push(keep(await runTwin(twinOf, seed, options)));
+    for (const seed of seeds) runs.push(keep(await runTwin(twinOf, seed, answer)));
   }
   const noise = runs.filter((run) => run.case === 'noise');
-  for (const seed of noiseSeeds) noise.push(keep(await runCase('noise', seed, options)));
+  for (const seed of noiseSeeds) noise.push(keep(await runCase('noise', seed, answer)));
 
   const confusion: GroundTruthResult['confusion'] = new Map();
   for (const run of runs) {
@@ -79,43 +82,50 @@ export async function runGroundTruth(options: GroundTruthOptions): Promise<Groun
   };
 }
 
-type Means = Pick<GroundTruthOptions, 'engineFor' | 'version' | 'signal'>;
-
-export async function runCase(name: CaseName, seed: number, means: Means): Promise<GroundTruthRun> {
+export async function runCase(name: CaseName, seed: number, answer: AnswerIn): Promise<GroundTruthRun> {
   return inFolder(async (folder) => {
     const { question, ...truth } = makeToyQuestion(folder, name, seed);
-    const found = await ask(folder, () => question, means);
+    const found = outcomeOf(await answer(folder, question));
     const correct = found.verdict === truth.verdict;
     return { case: name, seed, ...found, correct, rightReason: correct && found.reason === truth.reason };
   });
 }
 
 /** A network that has learned nothing carries its input along like any other. No direction of it may be called causal. */
-async function runTwin(model: string, seed: number, means: Means): Promise<GroundTruthRun> {
+async function runTwin(model: string, seed: number, answer: AnswerIn): Promise<GroundTruthRun> {
   return inFolder(async (folder) => {
     writeRandomTwin(model, folder, seed);
-    const question = (layers: number): Question => ({
-      site: { layer: layers >> 1, place: 'resid_post', position: -1 },
+    const question: Question = {
+      site: { layer: readLayout(folder).spec.layers >> 1, place: 'resid_post', position: -1 },
       direction: { kind: 'fit', method: 'difference-of-means' },
       dataset: agreementPairs(seed, 32),
       neutralPrompts: neutralPrompts(seed, 24),
       seed,
-    });
-    const found = await ask(folder, question, means);
+    };
+    const found = outcomeOf(await answer(folder, question));
     const correct = found.verdict !== 'causal';
     return { case: 'twin', seed, ...found, correct, rightReason: correct };
   });
 }
 
-async function ask(folder: string, question: (layers: number) => Question, { engineFor, version, signal }: Means) {
-  const engine = await engineFor(folder);
-  try {
-    const evidence = await runProtocol(engine, question(engine.describe().layers), { signal, family: 1, version });
-    const { verdict, reason } = decide(evidence);
-    return { verdict, reason, evidence };
-  } finally {
-    await engine.close();
-  }
+function outcomeOf({ evidence, verdict: { verdict, reason } }: Answered) {
+  return { verdict, reason, evidence };
+}
+
+/** Answers in this process, by an engine that is opened for each question. */
+export function askEngine(
+  engineFor: (folder: string) => Promise<Engine>,
+  { version, signal }: { version: string; signal: AbortSignal },
+): AnswerIn {
+  return async (folder, question) => {
+    const engine = await engineFor(folder);
+    try {
+      const evidence = await runProtocol(engine, question, { signal, family: 1, version });
+      return { evidence, verdict: decide(evidence) };
+    } finally {
+      await engine.close();
+    }
+  };
 }
 
 async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {

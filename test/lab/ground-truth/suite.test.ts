@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
 import { createEmbeddedEngine } from '../../../src/lab/engines/embedded/embedded-engine.ts';
-import { runCase, runGroundTruth } from '../../../src/lab/ground-truth/suite.ts';
+import { askEngine, runCase, runGroundTruth } from '../../../src/lab/ground-truth/suite.ts';
 import { CASE_NAMES, makeToyQuestion } from '../../../src/lab/ground-truth/toy-questions.ts';
 import { writeRandomTwin } from '../../../src/lab/ground-truth/twin.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
@@ -27,30 +27,31 @@ async function engineFor(path: string) {
   return createEmbeddedEngine({ model: await openModelFolder(path), id: 'toy', threads: 1 });
 }
 
-const options = () => ({ engineFor, version: '0.0.0', signal: new AbortController().signal });
+const context = { version: '0.0.0', signal: new AbortController().signal };
+const answer = askEngine(engineFor, context);
 
 describe('the protocol on models whose causal structure is known', () => {
   test.each(CASE_NAMES)('is right about %s', async (name) => {
-    const run = await runCase(name, SEED, options());
+    const run = await runCase(name, SEED, answer);
     expect(run, `${run.verdict}: ${run.reason}`).toMatchObject({ correct: true, rightReason: true });
   });
 
   test('gives the same evidence from the same seed', async () => {
-    const [first, second] = [await runCase('causal', SEED, options()), await runCase('causal', SEED, options())];
+    const [first, second] = [await runCase('causal', SEED, answer), await runCase('causal', SEED, answer)];
     expect(JSON.stringify(second.evidence)).toBe(
       JSON.stringify(first.evidence).replaceAll(first.evidence.model.id, second.evidence.model.id),
     );
   });
 
   test('counts what it was right about', async () => {
-    const result = await runGroundTruth({ ...options(), seeds: [SEED], cases: ['template', 'noise'] });
+    const result = await runGroundTruth({ answer, seeds: [SEED], cases: ['template', 'noise'] });
     expect(result).toMatchObject({ runs: 2, correct: 2, rightReasons: 2, falsePositives: { count: 0, of: 1 } });
     expect(result.confusion.get('template')?.get('epiphenomenal-template')).toBe(1);
   });
 
   test("never calls a direction of the shipped model's random-weights twin causal", async () => {
     const twinOf = packageFile('models', 'demo');
-    const result = await runGroundTruth({ ...options(), seeds: [SEED], cases: [], twinOf });
+    const result = await runGroundTruth({ answer, seeds: [SEED], cases: [], twinOf });
     expect(result).toMatchObject({ runs: 1, correct: 1 });
     expect(result.confusion.get('twin')?.has('causal')).toBe(false);
   });
@@ -63,7 +64,7 @@ describe('the protocol on models whose causal structure is known', () => {
     try {
       const { target: _, ...chosen } = question;
       for (const asked of [question, chosen]) {
-        const evidence = await runProtocol(engine, asked, { signal: options().signal, family: 1, version: '0.0.0' });
+        const evidence = await runProtocol(engine, asked, { ...context, family: 1 });
         expect(decide(evidence).verdict).not.toBe('causal');
       }
     } finally {

@@ -8,7 +8,7 @@ import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
 import type { Engine, Intervention, RunRequest, VariantResult } from '../../../../src/lab/engine.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
 import { CLOSE, disagreements, HASH } from '../../../../src/lab/ground-truth/agreement.ts';
-import { runCase } from '../../../../src/lab/ground-truth/suite.ts';
+import { askEngine, runCase } from '../../../../src/lab/ground-truth/suite.ts';
 import { CASE_NAMES } from '../../../../src/lab/ground-truth/toy-questions.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
 import { openSae } from '../../../../src/lab/sae/open-sae.ts';
@@ -106,8 +106,8 @@ describe('the model that ships, in both engines', () => {
 
 describe('models whose causal structure is known', () => {
   it.each(CASE_NAMES)('get the same verdict on %s from both engines', async (name) => {
-    const theirs = await runCase(name, SEED, { ...options, engineFor: openEmbedded });
-    const ours = await runCase(name, SEED, { ...options, engineFor: openTorch });
+    const theirs = await runCase(name, SEED, askEngine(openEmbedded, options));
+    const ours = await runCase(name, SEED, askEngine(openTorch, options));
     expectSame(ours.evidence, theirs.evidence);
   });
 });

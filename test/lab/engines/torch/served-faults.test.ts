@@ -2,8 +2,8 @@
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
+import { askDemoQuestion, captureRows } from '../../../../src/lab/experiments.ts';
 import { kill } from '../../../e2e/harness.ts';
-import { askAsTheDemo, captureOf } from './demo-experiments.ts';
 import { type Elsewhere, type ServedLab, useServed } from './served-lab.ts';
 
 const [question] = demoQuestions(0);
@@ -31,7 +31,7 @@ test.each([
 });
 
 test('a Python that is killed in the middle of the protocol: said so, all that was acknowledged is there, the same asked again works', async () => {
-  const capture_id = await captureOf(agent, rows, { layers: [layer] });
+  const capture_id = await captureRows(agent.ask, rows, { layers: [layer] });
   await agent.ask('train_probe', { probe_id: 'kept', capture_id, layer, method: 'difference-of-means' });
   const before = await keptBy(agent);
   const pid = Number((await agent.beside('import os; os.getpid()')).structured.output);
@@ -82,7 +82,7 @@ torch.nn.functional.embedding = embedding`);
 describe('two agents at once', () => {
   test('get the answers that each would get alone', async () => {
     const other = await served.attach(lab);
-    const capture_id = await captureOf(agent, rows, { layers: [layer] });
+    const capture_id = await captureRows(agent.ask, rows, { layers: [layer] });
     const steer = { prompts: rows.slice(0, 4).map(({ prompt }) => prompt), layer, alpha: 2, alpha_unit: 'norm' };
     await agent.ask('train_probe', { probe_id: 'one', capture_id, layer, method: 'difference-of-means' });
     const ofOne = () => agent.ask('steer', { ...steer, direction_id: 'one', max_new_tokens: 4 });
@@ -107,8 +107,8 @@ describe('two agents at once', () => {
     const other = await served.attach(lab);
     const [number, feeling] = demoQuestions(0);
     if (!number || !feeling) throw new Error('The demo has too few questions.');
-    const found = await Promise.all([askAsTheDemo(agent, number), askAsTheDemo(other, feeling)]);
-    expect(found.map(({ verdict }) => verdict)).toEqual([number.expected, feeling.expected]);
+    const found = await Promise.all([askDemoQuestion(agent.ask, number, 0), askDemoQuestion(other.ask, feeling, 0)]);
+    expect(found.map(({ answer }) => answer.verdict)).toEqual([number.expected, feeling.expected]);
     await other.close();
   });
 });

@@ -1,6 +1,7 @@
 /** `cuvette lab serve --engine torch` as a process with a home of its own, and agents with other homes that attach it by its address and token. */
 
 import { afterAll, expect, inject } from 'vitest';
+import type { CallTool } from '../../../../src/lab/experiments.ts';
 import { type Agent, type Answer, createHome, type Home, kill, startAgent, startCli } from '../../../e2e/harness.ts';
 
 /** Milliseconds for whatever an agent asks, on a machine that has much else to do. */
@@ -25,6 +26,8 @@ export interface Elsewhere extends Agent {
   home: Home;
   /** The answer of a tool, which must not be an error. */
   ask(tool: string, args?: Record<string, unknown>): Promise<Answer['structured']>;
+  /** The same, of the lab with this session name. */
+  askedAt(session_name: string): CallTool;
   /** What a tool says that must be one. */
   refused(tool: string, args?: Record<string, unknown>): Promise<string>;
   /** Runs code beside the model. */
@@ -94,13 +97,15 @@ async function start(home: Home, model = 'demo'): Promise<ServedLab> {
 
 function withAnswers(agent: Agent): Omit<Elsewhere, 'home'> {
   const call = (tool: string, args = {}) => agent.call(tool, args, { timeout: PATIENCE });
+  async function ask(tool: string, args?: Record<string, unknown>) {
+    const answer = await call(tool, args);
+    expect(answer.isError, answer.text).toBe(false);
+    return answer.structured;
+  }
   return {
     ...agent,
-    async ask(tool, args) {
-      const answer = await call(tool, args);
-      expect(answer.isError, answer.text).toBe(false);
-      return answer.structured;
-    },
+    ask,
+    askedAt: (session_name) => (tool, args) => ask(tool, { ...args, session_name }),
     async refused(tool, args) {
       const answer = await call(tool, args);
       expect(answer.isError, answer.text).toBe(true);

@@ -5,12 +5,12 @@ import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
+import { askDemoQuestion, captureRows } from '../../../../src/lab/experiments.ts';
 import { CLOSE, disagreements } from '../../../../src/lab/ground-truth/agreement.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { allGone, kill } from '../../../e2e/harness.ts';
 import { largestDifference } from '../../parity-reference.ts';
-import { askAsTheDemo, captureOf } from './demo-experiments.ts';
 import { type Elsewhere, SERVERS_SECRET, type ServedLab, useServed } from './served-lab.ts';
 
 /** The model that ships, in the process of the agent itself. */
@@ -69,8 +69,8 @@ describe('probes, directions and features', () => {
     // The layer of the autoencoder that ships, too.
     const layers = [...new Set([layer, 2])];
     captures = {
-      there: await captureOf(agent, rows, { layers }),
-      here: await captureOf(agent, rows, { layers, session_name: HERE }),
+      there: await captureRows(agent.ask, rows, { layers }),
+      here: await captureRows(agent.askedAt(HERE), rows, { layers }),
     };
   });
 
@@ -114,8 +114,8 @@ describe('probes, directions and features', () => {
 
 describe('the questions of cuvette lab demo', () => {
   test.each(demoQuestions(0))('$name: the same verdict, with the same statistics', async (asked) => {
-    const theirs = await askAsTheDemo(agent, asked, { session_name: HERE });
-    const ours = await askAsTheDemo(agent, asked);
+    const theirs = (await askDemoQuestion(agent.askedAt(HERE), asked, 0)).answer;
+    const ours = (await askDemoQuestion(agent.ask, asked, 0)).answer;
     expect(ours.verdict).toBe(asked.expected);
     expect(theirs.verdict).toBe(asked.expected);
     expect(disagreements(ours, theirs, { ignored: [OF_A_RECORD] })).toEqual([]);
