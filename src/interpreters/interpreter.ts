@@ -2,14 +2,24 @@
 
 import * as z from 'zod';
 
-export type MimeBundle = Record<string, unknown>;
+const mimeBundle = z.record(z.string(), z.unknown());
+const rich = { data: mimeBundle, metadata: mimeBundle, preview: z.exactOptional(z.string()) };
 
 /** One thing that code showed, in Jupyter's vocabulary. */
-export type Output =
-  | { type: 'stream'; name: 'stdout' | 'stderr'; text: string }
-  | { type: 'display'; data: MimeBundle; metadata: MimeBundle; preview?: string; displayId?: string; update?: boolean }
-  | { type: 'result'; data: MimeBundle; metadata: MimeBundle; preview?: string }
-  | { type: 'error'; ename: string; evalue: string; traceback: string[] };
+export const outputSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('stream'), name: z.enum(['stdout', 'stderr']), text: z.string() }),
+  z.object({
+    type: z.literal('display'),
+    ...rich,
+    displayId: z.exactOptional(z.string()),
+    update: z.exactOptional(z.boolean()),
+  }),
+  z.object({ type: z.literal('result'), ...rich }),
+  z.object({ type: z.literal('error'), ename: z.string(), evalue: z.string(), traceback: z.array(z.string()) }),
+]);
+
+export type MimeBundle = z.infer<typeof mimeBundle>;
+export type Output = z.infer<typeof outputSchema>;
 
 export interface InstallAnswer {
   installed: boolean;
@@ -27,32 +37,38 @@ export type InterpreterEvent =
   | { kind: 'built'; id: string; seq: number }
   | { kind: 'done'; id: string; seq: number; ending: Ending };
 
-export type StopReason = 'timeout' | 'cancelled' | 'output-limit' | 'disk-quota' | 'too-many-processes';
+export const stopReason = z.enum(['timeout', 'cancelled', 'output-limit', 'disk-quota', 'too-many-processes']);
 /** A limit of its session that an execution ran into. */
-export type Hit = 'oom' | 'too-many-processes' | 'disk-quota';
-export type Rung = 'interrupted' | 'children-killed' | 'killed';
+export const hit = z.enum(['oom', 'too-many-processes', 'disk-quota']);
+export const rung = z.enum(['interrupted', 'children-killed', 'killed']);
+
+export type StopReason = z.infer<typeof stopReason>;
+export type Hit = z.infer<typeof hit>;
+export type Rung = z.infer<typeof rung>;
 
 /** How an execution ended, as the interpreter saw it. */
-export interface Ending {
-  status: 'ok' | 'error' | 'exit' | 'signal' | 'death';
-  exitCode?: number;
-  errorName?: string;
-  death?: { exit: number | null; signal: string | null; oom: boolean };
+export const endingSchema = z.object({
+  status: z.enum(['ok', 'error', 'exit', 'signal', 'death']),
+  exitCode: z.exactOptional(z.number()),
+  errorName: z.exactOptional(z.string()),
+  death: z.exactOptional(z.object({ exit: z.number().nullable(), signal: z.string().nullable(), oom: z.boolean() })),
   /** What killed a program. */
-  signal?: string;
-  isOutOfMemory?: boolean;
+  signal: z.exactOptional(z.string()),
+  isOutOfMemory: z.exactOptional(z.boolean()),
   /** For a program: how many of the steps of its plan went well. */
-  steps?: number;
+  steps: z.exactOptional(z.number()),
   /** The interpreter was ended because user code broke its control channel. */
-  brokeChannel?: boolean;
-  stopped?: { why: StopReason; rung: Rung };
-  hit?: Hit[];
-  wall: number;
-  cpu: number;
-  peak: number;
+  brokeChannel: z.exactOptional(z.boolean()),
+  stopped: z.exactOptional(z.object({ why: stopReason, rung })),
+  hit: z.exactOptional(z.array(hit)),
+  wall: z.number(),
+  cpu: z.number(),
+  peak: z.number(),
   /** Commands of the processes that ended with the call. */
-  ended: string[];
-}
+  ended: z.array(z.string()),
+});
+
+export type Ending = z.infer<typeof endingSchema>;
 
 /** A name in an interpreter, as it describes it and as callers are told of it. */
 export const variableSchema = z.object({

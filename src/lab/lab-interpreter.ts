@@ -44,7 +44,7 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
     const { ending, life: itsLife } = runCode.output.parse(answer);
     if (itsLife !== life) tellDeath('it was started afresh, with the model loaded again');
     life = itsLife + ('death' in ending ? 1 : 0);
-    return ending as unknown as Ending;
+    return ending;
   }
 
   return {

@@ -1,7 +1,15 @@
 /** The driver's messages, checked where they come in: the process that sends them also runs user code. */
 
 import * as z from 'zod';
-import { type Ending, type InterpreterEvent, type Output, variableSchema } from '../interpreter.ts';
+import {
+  type Ending,
+  hit,
+  type InterpreterEvent,
+  type Output,
+  rung,
+  stopReason,
+  variableSchema,
+} from '../interpreter.ts';
 
 const bundle = z.record(z.string(), z.unknown());
 const death = z.object({
@@ -37,17 +45,12 @@ const done = z.object({
   steps: z.number().optional(),
   death: death.optional(),
   cause: z.string().nullable(),
-  stopped: z
-    .object({
-      why: z.enum(['timeout', 'cancelled', 'output-limit', 'disk-quota', 'too-many-processes']),
-      rung: z.enum(['interrupted', 'children-killed', 'killed']),
-    })
-    .nullable(),
+  stopped: z.object({ why: stopReason, rung }).nullable(),
   wall: z.number(),
   cpu: z.number().optional(),
   peak: z.number().optional(),
   ended: z.array(z.string()),
-  hit: z.array(z.enum(['oom', 'too-many-processes', 'disk-quota'])).optional(),
+  hit: z.array(hit).optional(),
 });
 
 const message = z.discriminatedUnion('ev', [

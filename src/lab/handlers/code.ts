@@ -10,7 +10,7 @@ export const CODE_HANDLERS: readonly Handler[] = [
   defineHandler(runCode, async (bench, { code, ...options }, { signal, output }) => {
     const onOutput = (one: Output) => output?.(one);
     const { ending, life } = await runnerOf(bench).run(code, { ...options, signal, onOutput });
-    return { ending: { ...ending }, life };
+    return { ending, life };
   }),
   defineHandler(interruptCode, async (bench, { run }) => {
     runnerOf(bench).interrupt(run);

@@ -7,7 +7,6 @@ import { randomUUID } from 'node:crypto';
 import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';
-import type { Output } from '../../interpreters/interpreter.ts';
 import { isLoopback } from '../../loopback.ts';
 import type { Lab } from '../lab.ts';
 import type { Primitive } from '../primitives/primitive.ts';
@@ -98,7 +97,7 @@ export function createRemoteLab(options: RemoteLabOptions): Lab {
         sent.seen = event.number ?? sent.seen;
         sent.heard += 1;
         if (event.progress !== undefined) context.progress(event.progress);
-        if (event.output) context.output?.(event.output as unknown as Output);
+        if (event.output) context.output?.(event.output);
         if (event.error) throw errorFrom(event.error.code, event.error.message, endpoint);
         if (event.answer) return event.answer;
       }

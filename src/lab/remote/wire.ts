@@ -1,6 +1,7 @@
 /** What a lab elsewhere and its client write to each other beside the primitives: headers, and events as lines of JSON. */
 
 import * as z from 'zod';
+import { outputSchema } from '../../interpreters/interpreter.ts';
 
 export const EVENTS = 'application/x-ndjson';
 
@@ -21,7 +22,7 @@ export const HEADERS = {
 export const eventSchema = z.object({
   number: z.number().optional(),
   progress: z.string().optional(),
-  output: z.record(z.string(), z.unknown()).optional(),
+  output: outputSchema.optional(),
   answer: z.record(z.string(), z.unknown()).optional(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
