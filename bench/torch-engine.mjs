@@ -8,9 +8,10 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { agreementPairs, createTorchEngine, createZygotes, decide, neutralPrompts, runProtocol } from '../dist/lab.js';
+import { createTorchEngine, createZygotes } from '../dist/lab.js';
 import { measureRouter } from './lab-router.mjs';
 import { print, row, say } from './table.mjs';
+import { timeProtocol } from './timed-protocol.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 const home = join(root, 'node_modules', '.cache', 'cuvette-bench', 'lab');
@@ -91,34 +92,13 @@ time.perf_counter() - start`;
 /** The whole protocol on few pairs; and as many runs with a hook, one prompt and one direction at a time. */
 async function measureProtocol(engine) {
   say('measuring: the protocol on the model that ships');
-  const question = {
-    site: { layer: 1, place: 'resid_post', position: -1 },
-    direction: { kind: 'fit', method: 'difference-of-means' },
-    dataset: agreementPairs(1, PAIRS),
-    neutralPrompts: neutralPrompts(1, NEUTRAL),
-    seed: 1,
-  };
-  let variants = 0;
-  const counting = {
-    ...engine,
-    run(request, signal) {
-      variants += request.variants?.length ?? request.prompts.length;
-      return engine.run(request, signal);
-    },
-  };
-  const options = { signal: new AbortController().signal, family: 1, version: 'bench' };
-  let evidence;
-  const ours = await timed(async () => {
-    evidence = await runProtocol(counting, question, options);
+  const { seconds, variants, verdict, prompts } = await timeProtocol(engine, {
+    layer: 1,
+    pairs: PAIRS,
+    neutral: NEUTRAL,
   });
-  const prompts = await engine.tokenize(question.dataset.map(({ prompt }) => prompt));
   say(`measuring: ${variants} interventions one by one`);
-  return {
-    ours,
-    oneByOne: await run(engine, oneByOne(prompts, variants)),
-    variants,
-    verdict: decide(evidence).verdict,
-  };
+  return { ours: seconds, oneByOne: await run(engine, oneByOne(prompts, variants)), variants, verdict };
 }
 
 /** As one would write it. */
