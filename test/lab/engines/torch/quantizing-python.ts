@@ -1,0 +1,32 @@
+/** A Python that has all that the one with torch has, and what loads a model in 8 or 4 bit. It is made once, and kept. */
+
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { withLock } from '../../../../src/file-lock.ts';
+import { probePython } from '../../../../src/interpreters/python/probe.ts';
+import { runCommand } from '../../../../src/run-command.ts';
+
+const PACKAGES = ['bitsandbytes==0.50.2', 'accelerate==1.15.0', 'psutil==7.2.2'];
+const BUILD_TIME = 5 * 60_000;
+
+export async function makeQuantizingPython(torchPython: string, cache: string): Promise<string> {
+  const { site, version } = await probePython(torchPython);
+  const folder = join(cache, `quantizing-${version}-${createHash('sha256').update(site).digest('hex').slice(0, 8)}`);
+  const python = join(folder, 'bin', 'python');
+  const ready = join(folder, 'ready');
+  mkdirSync(cache, { recursive: true });
+  await withLock(`${folder}.lock`, undefined, async () => {
+    if (existsSync(ready)) return;
+    await run([torchPython, '-m', 'venv', '--clear', folder]);
+    writeFileSync(join((await probePython(python)).site, 'torch.pth'), `${site}\n`);
+    await run([python, '-m', 'pip', 'install', '--no-input', '--no-deps', ...PACKAGES]);
+    writeFileSync(ready, '');
+  });
+  return python;
+
+  async function run(argv: string[]): Promise<void> {
+    const { ok, output } = await runCommand(argv, { timeout: BUILD_TIME, scratch: `${folder}.scratch` });
+    if (!ok) throw new Error(`${argv.join(' ')} failed: ${output}`);
+  }
+}
