@@ -49,7 +49,7 @@ class Engine:
             "context": self.context,
             "parameters": self.model.num_parameters(),
             "dtype": bits + str(self.model.dtype if first.dtype.is_floating_point else first.dtype).replace("torch.", ""),
-            "device": ", ".join(sorted({str(parameter.device) for parameter in self.model.parameters()})),
+            "device": ", ".join(sorted({device_of(parameter) for parameter in self.model.parameters()})),
         }
 
     @property
@@ -110,3 +110,8 @@ class Engine:
     def do_captures(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
         self.captures.folder = header["folder"]
         return {}, []
+
+
+def device_of(parameter: torch.Tensor) -> str:
+    """What did not fit is kept elsewhere, and loaded as it is needed."""
+    return "offloaded" if parameter.is_meta else str(parameter.device)

@@ -77,8 +77,9 @@ def modules_of(model: Any) -> list[Any]:
 
 
 def marks_of(model: Any) -> list[Any]:
-    """A tensor that is written to counts its writes, unless they are made by way of `.data`; one in its place is another."""
-    return [(name, id(tensor), tensor._version) for name, tensor in model.named_parameters()]
+    """A tensor that is written to counts its writes, unless they are made by way of `.data`; one in its place is another. One that is loaded as it is needed is
+    another each time."""
+    return [(name, id(tensor), tensor._version) for name, tensor in model.named_parameters() if not tensor.is_meta]
 
 
 def is_of_library(forward: Any, module: Any) -> bool:

@@ -1,7 +1,6 @@
 /** Models in 8 and 4 bit, by bitsandbytes, on the processor. */
 
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { messageOf } from '../../../../src/errors.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide } from '../../../../src/lab/causality/decide.ts';
 import { runProtocol } from '../../../../src/lab/causality/protocol.ts';
 import { neutralPrompts } from '../../../../src/lab/demo/datasets.ts';
@@ -11,7 +10,7 @@ import { dot, norm } from '../../../../src/lab/statistics/vectors.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { evaluate } from './evaluate.ts';
 import { useTorch } from './open-torch-engine.ts';
-import { makeQuantizingPython } from './quantizing-python.ts';
+import { findRichTorchPython } from './rich-torch-python.ts';
 
 const DEMO = packageFile('models', 'demo');
 
@@ -20,11 +19,7 @@ const [question] = demoQuestions(1);
 if (!question) throw new Error('The demo has no questions.');
 const prompts = question.dataset.map(({ prompt }) => prompt);
 
-const python = await makeQuantizingPython(inject('torchPython'), inject('cacheHome')).catch((error: unknown) => {
-  if (process.env.CI) throw error;
-  process.stderr.write(`Models in 8 and 4 bit were not tested: ${messageOf(error)}\n`);
-  return undefined;
-});
+const python = await findRichTorchPython();
 let whole: Engine;
 beforeAll(async () => {
   whole = await openTorch(DEMO);

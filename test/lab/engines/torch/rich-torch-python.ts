@@ -1,8 +1,10 @@
-/** A Python that has all that the one with torch has, and what loads a model in 8 or 4 bit. It is made once, and kept. */
+/** A Python that has all that the one with torch has, and what spreads a model over devices and loads it in 8 or 4 bit. It is made once, and kept. */
 
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inject } from 'vitest';
+import { messageOf } from '../../../../src/errors.ts';
 import { withLock } from '../../../../src/file-lock.ts';
 import { probePython } from '../../../../src/interpreters/python/probe.ts';
 import { runCommand } from '../../../../src/run-command.ts';
@@ -10,9 +12,20 @@ import { runCommand } from '../../../../src/run-command.ts';
 const PACKAGES = ['bitsandbytes==0.50.2', 'accelerate==1.15.0', 'psutil==7.2.2'];
 const BUILD_TIME = 5 * 60_000;
 
-export async function makeQuantizingPython(torchPython: string, cache: string): Promise<string> {
+/** Nothing where it cannot be made; that is told, and on CI an error. */
+export async function findRichTorchPython(): Promise<string | undefined> {
+  try {
+    return await make(inject('torchPython'), inject('cacheHome'));
+  } catch (error) {
+    if (process.env.CI) throw error;
+    process.stderr.write(`Without accelerate and bitsandbytes, some things are not tested: ${messageOf(error)}\n`);
+    return undefined;
+  }
+}
+
+async function make(torchPython: string, cache: string): Promise<string> {
   const { site, version } = await probePython(torchPython);
-  const folder = join(cache, `quantizing-${version}-${createHash('sha256').update(site).digest('hex').slice(0, 8)}`);
+  const folder = join(cache, `rich-torch-${version}-${createHash('sha256').update(site).digest('hex').slice(0, 8)}`);
   const python = join(folder, 'bin', 'python');
   const ready = join(folder, 'ready');
   mkdirSync(cache, { recursive: true });
