@@ -236,6 +236,8 @@ export interface AgentOptions {
   era?: 'legacy' | 'modern' | undefined;
   args?: string[];
   env?: Record<string, string | undefined>;
+  /** Gets what the server writes to its standard error, which else goes to that of the tests. */
+  onLog?(text: string): void;
 }
 
 export interface Agent {
@@ -251,13 +253,15 @@ export interface Agent {
 }
 
 /** Starts a server as an agent does; the agent is this very process. */
-export async function startAgent({ home, cwd, era, args = [], env = {} }: AgentOptions): Promise<Agent> {
+export async function startAgent({ home, cwd, era, args = [], env = {}, onLog }: AgentOptions): Promise<Agent> {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [MAIN, 'mcp', ...args],
     env: home.env(env),
     cwd,
+    stderr: onLog ? 'pipe' : 'inherit',
   });
+  transport.stderr?.on('data', (chunk: Buffer) => onLog?.(chunk.toString('utf8')));
   const client = new Client(
     { name: 'e2e', version: '1' },
     era === 'modern' ? { versionNegotiation: { mode: 'auto' } } : {},

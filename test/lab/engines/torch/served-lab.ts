@@ -24,6 +24,8 @@ export interface ServedLab {
 
 export interface Elsewhere extends Agent {
   home: Home;
+  /** What its server has written to its log, which has everything. */
+  log(): string;
   /** The answer of a tool, which must not be an error. */
   ask(tool: string, args?: Record<string, unknown>): Promise<Answer['structured']>;
   /** The same, of the lab with this session name. */
@@ -60,7 +62,12 @@ export function useServed(): Served {
 
   async function agent(): Promise<Elsewhere> {
     const home = newHome();
-    return { ...withAnswers(await startAgent({ home, cwd: home.project(), env: { HOME: home.root } })), home };
+    let log = '';
+    const onLog = (text: string) => {
+      log += text;
+    };
+    const env = { HOME: home.root, CUVETTE_LOG_LEVEL: 'trace' };
+    return { ...withAnswers(await startAgent({ home, cwd: home.project(), env, onLog })), home, log: () => log };
   }
 
   return {
@@ -95,7 +102,7 @@ async function start(home: Home, model = 'demo'): Promise<ServedLab> {
   return { home, pid: child.pid ?? 0, ...address, stdout, stderr, done: done.then(({ code }) => code) };
 }
 
-function withAnswers(agent: Agent): Omit<Elsewhere, 'home'> {
+function withAnswers(agent: Agent): Omit<Elsewhere, 'home' | 'log'> {
   const call = (tool: string, args = {}) => agent.call(tool, args, { timeout: PATIENCE });
   async function ask(tool: string, args?: Record<string, unknown>) {
     const answer = await call(tool, args);
