@@ -1,5 +1,6 @@
 /** Lab sessions, in memory alone, or on disk: a file of names and addresses, which anyone may read over the user's shoulder, and one of tokens, which nobody may. */
 
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
@@ -18,6 +19,8 @@ export interface LabSessions {
   names(): Promise<string[]>;
   get(name: string): Promise<LabSession | undefined>;
   save(name: string, session: LabSession, modelId: string): Promise<void>;
+  /** With its address and token. */
+  forget(name: string): Promise<void>;
 }
 
 const sessionsSchema = z.record(
@@ -51,6 +54,15 @@ export function createLabSessions(data: string): LabSessions {
         await writeDurably(sessionsFile, toJson({ ...sessions, [name]: session }));
       });
     },
+    async forget(name) {
+      if (!existsSync(sessionsFile)) return;
+      await withLock(`${sessionsFile}.lock`, undefined, async () => {
+        const { [name]: _, ...sessions } = await read(sessionsFile, sessionsSchema);
+        const { [name]: __, ...tokens } = await read(tokensFile, tokensSchema);
+        await writeDurably(tokensFile, toJson(tokens));
+        await writeDurably(sessionsFile, toJson(sessions));
+      });
+    },
   };
 }
 
@@ -61,6 +73,7 @@ export function createPassingLabSessions(): LabSessions {
     names: async () => [...sessions.keys()],
     get: async (name) => sessions.get(name),
     save: async (name, session) => void sessions.set(name, session),
+    forget: async (name) => void sessions.delete(name),
   };
 }
 

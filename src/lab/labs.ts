@@ -13,6 +13,8 @@ import type { LabContext } from './workbench.ts';
 export interface Labs {
   /** Opens a model here (`demo`, a folder, a Hugging Face id), or connects to a lab by its URL. */
   attach(name: string, endpoint: string, token: string | undefined, context: LabContext): Promise<Health>;
+  /** Forgets the name, with its address and token, and gives back the address. What the lab has kept stays there. */
+  detach(name: string): Promise<string>;
   call(session: string, primitive: string, args: Record<string, unknown>, context: LabContext): Promise<Called>;
   /** Names that stand for a lab at a URL. */
   attached(): Promise<{ name: string; endpoint: string }[]>;
@@ -123,8 +125,12 @@ export function createLabs(options: LabsOptions): Labs {
     };
   }
 
+  async function namesOf(): Promise<string[]> {
+    return [...new Set([...named.keys(), ...(await sessions.names())])].sort();
+  }
+
   async function unknown(name: string): Promise<CuvetteError> {
-    const names = [...new Set([DEFAULT, ...named.keys(), ...(await sessions.names())])].sort();
+    const names = [...new Set([DEFAULT, ...(await namesOf())])].sort();
     return new CuvetteError(
       'unknown_session',
       `There is no lab session ${name}. There are: ${names.join(', ')}. Call colab_attach(endpoint, session_name="${name}") first.`,
@@ -137,13 +143,22 @@ export function createLabs(options: LabsOptions): Labs {
       await sessions.save(name, { endpoint, token, weights: String(health.weights_sha256) }, String(health.model_id));
       return health;
     },
+    async detach(name) {
+      const before = named.get(name)?.entry;
+      const endpoint = before?.endpoint ?? (await sessions.get(name))?.endpoint;
+      if (endpoint === undefined) throw nothingToDetach(name, await namesOf());
+      await sessions.forget(name);
+      named.delete(name);
+      if (before) await closeUnused(before);
+      return endpoint;
+    },
     async call(session, primitive, args, context) {
       const { entry, weights, note } = await find(session, context);
       const answer = await use(entry, (lab) => lab.call(primitive, args, { ...context, weights }));
       return { answer, ...(note !== undefined && { note }) };
     },
     async attached() {
-      const names = [...new Set([...named.keys(), ...(await sessions.names())])].sort();
+      const names = await namesOf();
       const all = await Promise.all(
         names.map(async (name) => ({
           name,
@@ -178,6 +193,11 @@ function checkHealth({ endpoint, weights }: LabSession, health: Health): void {
       'lab_changed',
       `The lab at ${endpoint} has another model now (${String(health.model_id)}), so its captures and probes are others too. Call colab_attach to use it all the same.`,
     );
+}
+
+function nothingToDetach(name: string, names: string[]): CuvetteError {
+  const there = names.length === 0 ? 'None is attached.' : `Attached are: ${names.join(', ')}.`;
+  return new CuvetteError('unknown_session', `There is no lab session ${name} to detach. ${there}`);
 }
 
 function isUrl(endpoint: string): boolean {

@@ -21,7 +21,11 @@ const session = z.string().min(1).max(100).default('default').describe('Lab sess
 const note = z.string().optional();
 
 export function createLabTools({ labs, project }: LabToolsOptions): Tool[] {
-  return [attachTool(labs), ...PRIMITIVES.map((primitive) => primitiveTool(primitive, labs, project))];
+  return [
+    attachTool(labs),
+    detachTool(labs),
+    ...PRIMITIVES.map((primitive) => primitiveTool(primitive, labs, project)),
+  ];
 }
 
 function attachTool(labs: Labs): Tool {
@@ -47,6 +51,25 @@ function attachTool(labs: Labs): Tool {
         const health = await labs.attach(session_name, endpoint, token, context);
         return { ok: true, endpoint, session_name, health };
       });
+    },
+  });
+}
+
+function detachTool(labs: Labs): Tool {
+  return defineTool({
+    name: 'colab_detach',
+    title: 'Detach lab',
+    description:
+      'Forget a lab session, with its address and token; a model of this machine gives its memory back. What the lab has kept stays there.',
+    input: z.object({ session_name: session }),
+    output: z.object({ ok: z.boolean(), endpoint: z.string(), session_name: z.string() }),
+    annotations: shared.CHANGES,
+    async handler({ session_name }, context) {
+      return unlessGivenUp(context, async () => ({
+        ok: true,
+        endpoint: await labs.detach(session_name),
+        session_name,
+      }));
     },
   });
 }

@@ -10,6 +10,7 @@ const TOOLS = [
   'capture_acts',
   'causality_protocol',
   'colab_attach',
+  'colab_detach',
   'colab_status',
   'execute',
   'export_session',

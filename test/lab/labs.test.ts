@@ -98,6 +98,62 @@ describe('attaching a model', () => {
   });
 });
 
+describe('detaching', () => {
+  test('forgets the name, its address and its token, here and for the next process', async () => {
+    const { url } = await serve();
+    const { labs, data } = openLabs();
+    await labs.attach('mine', url, TOKEN, context);
+    await labs.attach('other', url, TOKEN, context);
+    expect(await labs.detach('mine')).toBe(url);
+    const files = () => ['sessions.json', 'tokens.json'].map((name) => readFileSync(join(data, 'lab', name), 'utf8'));
+    for (const text of files()) expect(text).not.toContain('mine');
+    for (const one of [labs, openLabs(data).labs]) {
+      await expect(one.call('mine', 'colab_status', {}, context)).rejects.toMatchObject({ code: 'unknown_session' });
+      expect((await one.call('other', 'colab_status', {}, context)).answer).toMatchObject({ model_id: 'toy' });
+      expect(await one.attached()).toEqual([{ name: 'other', endpoint: url }]);
+    }
+    await labs.detach('other');
+    for (const text of files()) {
+      expect(text).not.toContain(url);
+      expect(text).not.toContain(TOKEN);
+    }
+  });
+
+  test('a name that an earlier process attached asks nobody', async () => {
+    const { labs, data } = openLabs();
+    await labs.attach('mine', './model', undefined, context);
+    const next = openLabs(data);
+    expect(await next.labs.detach('mine')).toBe('./model');
+    expect(next.opened).toEqual([]);
+    await expect(next.labs.detach('mine')).rejects.toMatchObject({
+      code: 'unknown_session',
+      message: 'There is no lab session mine to detach. None is attached.',
+    });
+  });
+
+  test('a model gives its memory back, once it has answered, and can be attached again', async () => {
+    const { labs, opened } = openLabs();
+    await labs.attach('a', 'one', undefined, context);
+    await labs.attach('b', 'one', undefined, context);
+    await labs.detach('a');
+    expect(opened[0]?.engine.isClosed).toBe(false);
+    const answering = labs.call('b', 'capture_acts', { prompt: 'the red cats', layers: [0] }, context);
+    await labs.detach('b');
+    expect((await answering).answer).toHaveProperty('capture_id');
+    expect(opened[0]?.engine.isClosed).toBe(true);
+    await labs.attach('b', 'one', undefined, context);
+    expect(opened).toHaveLength(2);
+  });
+
+  test('what was never kept is forgotten, too', async () => {
+    const { labs, data } = openLabs(temporaryFolder(), { store: false });
+    await labs.attach('default', './model', undefined, context);
+    expect(await labs.detach('default')).toBe('./model');
+    expect((await labs.call('default', 'colab_status', {}, context)).answer).toMatchObject({ model_id: 'demo' });
+    expect(readdirSync(data)).not.toContain('sessions.json');
+  });
+});
+
 describe('attaching a lab by its URL', () => {
   test('works as a model here does, from capture to verdict', async () => {
     const { url } = await serve();
@@ -148,7 +204,7 @@ describe('attaching a lab by its URL', () => {
       engine.run = (_, signal) => {
         signal?.addEventListener('abort', () => resolve());
         stop.abort();
-        return new Promise(() => {});
+        return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
       };
     });
     const call = labs.call(

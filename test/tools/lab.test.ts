@@ -47,9 +47,10 @@ const schemaOf = (input: z.ZodObject) =>
 describe('the tools of the lab', () => {
   const tools = createLabTools({ labs: createLabs({ data: '', cache: '', project: '' }), project: '' });
 
-  test('have the names that agents know, and three more', () => {
+  test('have the names that agents know, and four more', () => {
     expect(tools.map(({ name }) => name)).toEqual([
       'colab_attach',
+      'colab_detach',
       'colab_status',
       'capture_acts',
       'train_probe',

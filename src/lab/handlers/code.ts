@@ -28,6 +28,6 @@ function runnerOf({ code, model }: Workbench): CodeRunner {
   if (code) return code;
   throw new CuvetteError(
     'unknown_interpreter',
-    `${model.id} is open in the embedded engine, which has no Python beside it. Use execute without interpreter, or serve the model with: cuvette lab serve --engine torch --model ${model.id}`,
+    `${model.id} is open in the embedded engine, which has no Python beside it. Use execute without interpreter, or serve the model with: cuvette lab serve --engine torch --model ${model.id}, and attach that with colab_attach.`,
   );
 }

@@ -25,7 +25,10 @@ export async function createActivationsWriter(
   const places = new Map(
     tensors.map((name, i) => [name, { at: header.length + i * size, hash: createHash('sha256') }]),
   );
-  await writeAll(handle, header, 0);
+  await writeAll(handle, header, 0).catch(async (error: unknown) => {
+    await handle.close();
+    throw error;
+  });
   return {
     async append(tensor, rows) {
       const place = places.get(tensor);

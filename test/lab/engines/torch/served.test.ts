@@ -154,6 +154,19 @@ print(vars())`);
   });
 });
 
+test('an agent that detaches keeps nothing of the lab, and finds it as it left it when it attaches again', async () => {
+  await agent.beside('kept = 41');
+  const { probes } = await agent.ask('list_probes');
+  expect(probes).not.toHaveLength(0);
+  expect(await agent.ask('colab_detach')).toEqual({ ok: true, endpoint: lab.url, session_name: 'default' });
+  expect(filesIn(agent.home.root).filter((path) => holds(path, lab.token) || holds(path, lab.url))).toEqual([]);
+  expect(await agent.ask('colab_status')).toMatchObject({ engine: 'embedded', model_id: 'demo' });
+  expect((await agent.beside('kept')).text).toContain('colab_attach');
+  await agent.ask('colab_attach', { endpoint: lab.url, token: lab.token });
+  expect((await agent.beside('kept + 1')).structured.output.trim()).toBe('42');
+  expect(await agent.ask('list_probes')).toEqual({ ...(await agent.ask('list_probes')), probes });
+});
+
 test('a lab that is told to end leaves no process and no socket, and what it kept', async () => {
   const before = filesIn(lab.home.data);
   expect(before.some((path) => path.endsWith('.safetensors'))).toBe(true);
