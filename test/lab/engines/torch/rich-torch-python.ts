@@ -1,4 +1,4 @@
-/** A Python that has all that the one with torch has, and what spreads a model over devices and loads it in 8 or 4 bit. It is made once, and kept. */
+/** A Python that has all that the one with torch has, what spreads a model over devices and loads it in 8 or 4 bit, and matplotlib. It is made once, and kept. */
 
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { withLock } from '../../../../src/file-lock.ts';
 import { probePython } from '../../../../src/interpreters/python/probe.ts';
 import { runCommand } from '../../../../src/run-command.ts';
 
-const PACKAGES = ['bitsandbytes==0.50.2', 'accelerate==1.15.0', 'psutil==7.2.2'];
+const PACKAGES = ['bitsandbytes==0.50.2', 'accelerate==1.15.0', 'psutil==7.2.2', 'matplotlib==3.10.8'];
 const BUILD_TIME = 5 * 60_000;
 
 /** Nothing where it cannot be made; that is told, and on CI an error. */
@@ -18,7 +18,9 @@ export async function findRichTorchPython(): Promise<string | undefined> {
     return await make(inject('torchPython'), inject('cacheHome'));
   } catch (error) {
     if (process.env.CI) throw error;
-    process.stderr.write(`Without accelerate and bitsandbytes, some things are not tested: ${messageOf(error)}\n`);
+    process.stderr.write(
+      `Without accelerate, bitsandbytes and matplotlib, some things are not tested: ${messageOf(error)}\n`,
+    );
     return undefined;
   }
 }
@@ -33,7 +35,7 @@ async function make(torchPython: string, cache: string): Promise<string> {
     if (existsSync(ready)) return;
     await run([torchPython, '-m', 'venv', '--clear', folder]);
     writeFileSync(join((await probePython(python)).site, 'torch.pth'), `${site}\n`);
-    await run([python, '-m', 'pip', 'install', '--no-input', '--no-deps', ...PACKAGES]);
+    await run([python, '-m', 'pip', 'install', '--no-input', ...PACKAGES]);
     writeFileSync(ready, '');
   });
   return python;

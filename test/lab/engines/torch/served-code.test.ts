@@ -3,13 +3,15 @@
 import { existsSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
 import { gone, kill, parentOf, processesOf, waitFor } from '../../../e2e/harness.ts';
+import { findRichTorchPython } from './rich-torch-python.ts';
 import { type Elsewhere, type ServedLab, useServed } from './served-lab.ts';
 
+const python = await findRichTorchPython();
 const served = useServed();
 let lab: ServedLab;
 let agent: Elsewhere;
 beforeAll(async () => {
-  lab = await served.serve();
+  lab = await served.serve({ python });
   agent = await served.attach(lab);
 }, 280_000);
 
@@ -61,9 +63,7 @@ test('is read while it runs in the background, and stopped by interrupt', async 
   expect(await shown('kept')).toBe('41');
 });
 
-test('shows figures', async ({ skip }) => {
-  const has = await shown('__import__("importlib.util").util.find_spec("matplotlib") is not None');
-  skip(has === 'False', 'The Python beside the model has no matplotlib.');
+test.skipIf(python === undefined)('shows figures', async () => {
   const { content } = await agent.beside('import matplotlib.pyplot as plot\nplot.plot([1, 2])\nplot.show()');
   expect(content).toContainEqual(expect.objectContaining({ type: 'image', mimeType: 'image/png' }));
 });

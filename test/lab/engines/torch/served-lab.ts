@@ -36,8 +36,15 @@ export interface Elsewhere extends Agent {
   beside(code: string, args?: Record<string, unknown>): Promise<Answer>;
 }
 
+export interface ServeOptions {
+  /** The one that ships, if not given. */
+  model?: string;
+  /** One that has torch. */
+  python?: string | undefined;
+}
+
 export interface Served {
-  serve(model?: string): Promise<ServedLab>;
+  serve(options?: ServeOptions): Promise<ServedLab>;
   /** An agent that shares nothing with the lab but its address and token. */
   attach(lab: Pick<ServedLab, 'url' | 'token'>): Promise<Elsewhere>;
   /** One that has not attached anything yet. */
@@ -72,8 +79,8 @@ export function useServed(): Served {
 
   return {
     agent,
-    async serve(model) {
-      const served = await start(newHome(), model);
+    async serve(options) {
+      const served = await start(newHome(), options);
       servers.push(served);
       return served;
     },
@@ -86,8 +93,8 @@ export function useServed(): Served {
   };
 }
 
-async function start(home: Home, model = 'demo'): Promise<ServedLab> {
-  const env = { HOME: home.root, HF_TOKEN: SERVERS_SECRET, CUVETTE_TORCH_PYTHON: inject('torchPython') };
+async function start(home: Home, { model = 'demo', python }: ServeOptions = {}): Promise<ServedLab> {
+  const env = { HOME: home.root, HF_TOKEN: SERVERS_SECRET, CUVETTE_TORCH_PYTHON: python ?? inject('torchPython') };
   const args = ['lab', 'serve', '--engine', 'torch', '--model', model, '--port', '0', '--log-level', 'trace'];
   const { child, stdout, stderr, done } = startCli(args, { home, cwd: home.project(), env, timeout: 0 });
   const isReady = new Promise<void>((resolve) => {
