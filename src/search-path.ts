@@ -3,16 +3,18 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 
+export function searchPath(env: NodeJS.ProcessEnv = process.env): string[] {
+  return (env.PATH ?? '').split(delimiter).filter(isAbsolute);
+}
+
 /** The first program of that name that can be run. */
 export function findProgram(name: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
-  return (env.PATH ?? '')
-    .split(delimiter)
-    .filter(isAbsolute)
+  return searchPath(env)
     .map((folder) => join(folder, name))
     .find(isExecutable);
 }
 
-function isExecutable(path: string): boolean {
+export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile(); // Folders may be entered by the same right.

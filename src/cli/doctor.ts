@@ -3,13 +3,14 @@
 import { join } from 'node:path';
 import { readConfig } from '../config.ts';
 import { messageOf } from '../errors.ts';
-import { findEnvironment, findUv } from '../interpreters/python/environment.ts';
+import { findEnvironment } from '../interpreters/python/environment.ts';
 import { findPython } from '../interpreters/python/probe.ts';
 import { findPaths, type Paths, privateFolder, runtimeFolder } from '../paths.ts';
 import { ancestorsOf } from '../process-tree.ts';
 import { tryToConfine } from '../sandbox/choose.ts';
 import { adviceFor, lookAtMachine } from '../sandbox/machine.ts';
 import { policyOf } from '../sandbox/policy.ts';
+import { findProgram } from '../search-path.ts';
 import { openStore } from '../sessions/store.ts';
 import { chooseServer } from '../surfaces/bridge/discovery.ts';
 import { readRecords } from '../surfaces/bridge/server-record.ts';
@@ -34,7 +35,7 @@ export async function main(args: string[]): Promise<number> {
     await look(
       'uv',
       () =>
-        findUv() ??
+        findProgram('uv') ??
         absent('not installed; venv and pip are used, which is slower. To speed up installs: pip install uv'),
     ),
     await look('environment', () => environmentDetail(paths.cache)),

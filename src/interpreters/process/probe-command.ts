@@ -1,10 +1,9 @@
 /** Finds a command on PATH and asks it for its version. One that fails is passed over, as if it were not there. */
 
 import { execFile } from 'node:child_process';
-import { constants } from 'node:fs';
-import { access } from 'node:fs/promises';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { isExecutable, searchPath } from '../../search-path.ts';
 import type { LanguageInfo } from './language.ts';
 
 const run = promisify(execFile);
@@ -37,7 +36,7 @@ export async function probeTool(question: Question): Promise<LanguageInfo> {
 }
 
 export async function probeCommand(question: Question): Promise<Command | undefined> {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), ...(question.folders ?? [])].filter(isAbsolute);
+  const folders = [...searchPath(), ...(question.folders ?? [])];
   const key = JSON.stringify([question.names, question.args, folders]);
   const known = found.get(key);
   if (known) return known;
@@ -53,8 +52,8 @@ export async function probeCommand(question: Question): Promise<Command | undefi
 }
 
 async function ask(path: string, { args, version }: Question): Promise<Command | undefined> {
+  if (!isExecutable(path)) return undefined;
   try {
-    await access(path, constants.X_OK);
     const { stdout } = await run(path, args, { timeout: TIMEOUT, cwd: '/' });
     const match = version.exec(stdout);
     if (!match?.[1]) return undefined;

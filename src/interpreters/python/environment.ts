@@ -5,10 +5,11 @@
 
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { withLock } from '../../file-lock.ts';
 import { privateFolder } from '../../paths.ts';
 import { runCommand } from '../../run-command.ts';
+import { findProgram } from '../../search-path.ts';
 import { findPython, type PythonInfo, probePython } from './probe.ts';
 import type { ZygoteSpec } from './zygotes.ts';
 
@@ -131,11 +132,6 @@ export function scratchOf(folder: string): string {
   return `${folder}.scratch`;
 }
 
-export function findUv(): string | undefined {
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  return folders.map((folder) => join(folder, 'uv')).find((path) => existsSync(path));
-}
-
 async function build(
   base: PythonInfo,
   folder: string,
@@ -144,7 +140,7 @@ async function build(
 ): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
   report('making the environment');
-  const uv = findUv();
+  const uv = findProgram('uv');
   const made = await runCommand(
     uv ? [uv, 'venv', '--seed', '--python', base.executable, folder] : [base.executable, '-m', 'venv', folder],
     { signal, timeout: BUILD_TIME, scratch: scratchOf(folder) },
@@ -170,7 +166,7 @@ async function build(
 }
 
 function installer(python: string): string[] {
-  const uv = findUv();
+  const uv = findProgram('uv');
   if (uv) return [uv, 'pip', 'install', '--python', python];
   return [
     python,

@@ -1,11 +1,10 @@
 /** Finds a Python and asks it what it is. */
 
 import { execFile } from 'node:child_process';
-import { constants } from 'node:fs';
-import { access } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CuvetteError, messageOf } from '../../errors.ts';
+import { isExecutable, searchPath } from '../../search-path.ts';
 
 const run = promisify(execFile);
 const QUESTION =
@@ -59,10 +58,10 @@ function parseInfo(path: string, answer: string): PythonInfo {
 export async function findPython(wanted: string | undefined): Promise<PythonInfo> {
   if (wanted) return probePython(wanted);
   let problem: unknown;
-  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+  for (const folder of searchPath()) {
     for (const name of ['python3', 'python']) {
       const path = join(folder, name);
-      if (!(await isExecutable(path))) continue;
+      if (!isExecutable(path)) continue;
       try {
         return await probePython(path);
       } catch (error) {
@@ -74,12 +73,5 @@ export async function findPython(wanted: string | undefined): Promise<PythonInfo
     'python_missing',
     `No Python 3.9 or later was found on PATH${problem ? ` (${messageOf(problem)})` : ''}. ` +
       'Install one (Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python), or set CUVETTE_PYTHON.',
-  );
-}
-
-async function isExecutable(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(
-    () => true,
-    () => false,
   );
 }

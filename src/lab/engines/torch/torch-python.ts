@@ -8,9 +8,10 @@ import { promisify } from 'node:util';
 import * as z from 'zod';
 import { CuvetteError } from '../../../errors.ts';
 import { withLock } from '../../../file-lock.ts';
-import { findUv, scratchOf } from '../../../interpreters/python/environment.ts';
+import { scratchOf } from '../../../interpreters/python/environment.ts';
 import { findPython, type PythonInfo, probePython } from '../../../interpreters/python/probe.ts';
 import { runCommand } from '../../../run-command.ts';
+import { findProgram } from '../../../search-path.ts';
 
 export interface FindTorchOptions {
   /** A Python by its path. */
@@ -72,7 +73,7 @@ async function lackingIn(python: string): Promise<string[]> {
 async function build(base: PythonInfo, folder: string, signal: AbortSignal, progress: FindTorchOptions['progress']) {
   rmSync(folder, { recursive: true, force: true });
   progress('Making an environment for torch, once; that may take minutes.');
-  const uv = findUv();
+  const uv = findProgram('uv');
   const python = pythonIn(folder);
   await step(
     uv ? [uv, 'venv', '--seed', '--python', base.executable, folder] : [base.executable, '-m', 'venv', folder],
