@@ -17,10 +17,10 @@ export async function measureAnswerFlips(
   prompts: readonly number[][],
   subjects: Subjects,
   target: Evidence['target'],
-  gap: number,
+  gapSign: number,
 ): Promise<Share> {
   const idsFor = (label: number) =>
-    ((label === 1) === gap > 0 ? target.positive : target.negative).map((token) => token.id);
+    ((label === 1) === gapSign > 0 ? target.positive : target.negative).map((token) => token.id);
   let flips = 0;
   for (const [from, to] of portions(prompts.length, portionOf(2 * run.engine.describe().vocabulary))) {
     const places = Array.from({ length: to - from }, (_, i) => from + i);

@@ -5,7 +5,7 @@ import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
 import { chanceOf, permuteWithin } from '../statistics/permutation.ts';
 import { createRandom, type Random } from '../statistics/random.ts';
-import { createScorer, levelled, meanLength, type Scorer } from '../statistics/scores.ts';
+import { createScorer, resolutionAmong, type Scorer, type Scores } from '../statistics/scores.ts';
 import { mean, quantile } from '../statistics/summary.ts';
 import { dot } from '../statistics/vectors.ts';
 import { clustersOf, exchangeable } from './dataset.ts';
@@ -37,7 +37,7 @@ export function measureDecodability(
   const random = createRandom(data.seed, 'random directions for decodability');
   const score = scorerOf(data, test);
   const aurocs = Array.from({ length: Math.min(nulls, RANDOM_DIRECTIONS) }, () => {
-    const value = auroc(score(random.direction(data.width)), scored.labels);
+    const value = aurocOf(score(random.direction(data.width)), scored.labels);
     return Math.max(value, 1 - value);
   });
   const permuted = fit ? permuteRefitting(data, split, fit) : permuteLabels(data, split, scored);
@@ -52,19 +52,24 @@ export function measureDecodability(
 }
 
 export function scoreRows(data: Labelled, rows: readonly number[], direction: Float32Array, name: string): Separation {
-  const scores = Array.from(scorerOf(data, rows)(direction));
+  const { values, resolution } = scorerOf(data, rows)(direction);
   const labels = labelsOf(data.dataset, rows);
   const interval = bootstrapInterval(
     clustersOf(data.dataset, rows),
     (places) =>
       auroc(
-        places.map((place) => scores[place] ?? 0),
+        places.map((place) => values[place] ?? 0),
         places.map((place) => labels[place] ?? 0),
+        resolution,
       ),
     BOOTSTRAPS,
     createRandom(data.seed, `bootstrap of ${name}`),
   );
-  return { auroc: auroc(scores, labels), interval, scores, labels };
+  return { auroc: auroc(values, labels, resolution), interval, scores: Array.from(values), resolution, labels };
+}
+
+function aurocOf({ values, resolution }: Scores, labels: ArrayLike<number>): number {
+  return auroc(values, labels, resolution);
 }
 
 function scorerOf({ activations, width }: Labelled, rows: readonly number[]): Scorer {
@@ -79,7 +84,7 @@ function permuteLabels(data: Labelled, { test }: Evidence['split'], scored: Sepa
   const random = createRandom(data.seed, 'permutation');
   const groups = exchangeable(data.dataset, test);
   return Array.from({ length: PERMUTATIONS.fast }, () =>
-    auroc(scored.scores, permuteWithin(scored.labels, groups, random)),
+    auroc(scored.scores, permuteWithin(scored.labels, groups, random), scored.resolution),
   );
 }
 
@@ -94,7 +99,7 @@ function permuteRefitting(data: Labelled, { discovery, test }: Evidence['split']
   const groups = { fitted: exchangeable(data.dataset, discovery), tested: exchangeable(data.dataset, test) };
   return Array.from({ length: fit.method === 'logistic' ? PERMUTATIONS.slow : PERMUTATIONS.fast }, () => {
     const scores = scorer(permuteWithin(labels.fitted, groups.fitted, random));
-    return auroc(scores, permuteWithin(labels.tested, groups.tested, random));
+    return aurocOf(scores, permuteWithin(labels.tested, groups.tested, random));
   });
 }
 
@@ -117,11 +122,11 @@ function meansScorer(fitted: Float32Array, tested: Float32Array, width: number) 
     const one = (row < testedRows ? tested : fitted).subarray(from * width, (from + 1) * width);
     for (let other = 0; other < fittedRows; other++) columns[other * count + row] = dot(fitted, one, other * width);
   }
-  const length = meanLength(tested, width);
-  return (labels: Uint8Array) => {
+  const resolve = resolutionAmong(tested, width);
+  return (labels: Uint8Array): Scores => {
     const scores = differenceOfMeans(columns, labels);
     const [squared = 0] = differenceOfMeans(scores.subarray(testedRows), labels);
-    return levelled(scores.subarray(0, testedRows), length * Math.sqrt(Math.max(0, squared)));
+    return { values: scores.subarray(0, testedRows), resolution: resolve(Math.sqrt(Math.max(0, squared))) };
   };
 }
 
@@ -138,7 +143,7 @@ function controlTasks(data: Labelled, rows: readonly number[], fit: Fit): number
     const [learned, asked] = halves ?? [shuffled.slice(0, rows.length >> 1), shuffled.slice(rows.length >> 1)];
     const label = halves ? labelsByPair(data, learned, random) : labelsByRow(rows, random);
     const direction = fitDirection(rowsOf(data.activations, learned, data.width), learned.map(label), data.width, fit);
-    return auroc(scorerOf(data, asked)(direction), asked.map(label));
+    return aurocOf(scorerOf(data, asked)(direction), asked.map(label));
   }).filter((value) => !Number.isNaN(value));
   return values.length === 0 ? 0.5 : mean(values);
 }

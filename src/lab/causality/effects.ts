@@ -11,10 +11,13 @@ import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { type Displaced, displaceAlong, displaceAtRandom, partsOf, swap } from './displacements.ts';
 import type { Dose, Effect, Evidence } from './evidence.ts';
+import { LEAST_GAP } from './limits.ts';
 import { isClamped, type Margins, type Meter } from './meter.ts';
-import { balancedMean, eachOf, partnerOf, type Subjects, signOf, wholeOf } from './subjects.ts';
+import { balancedMean, eachOf, partnerOf, type Subjects, signOf, signOfGap, wholeOf } from './subjects.ts';
 
 const BOOTSTRAPS = 1000;
+/** In logits: effects that differ by less are as large as each other, for all that float32 can tell. */
+const ROUNDING = 1e-5;
 
 type Effects = Pick<Evidence, 'behaviour' | 'steering' | 'ablation' | 'temperature'> & {
   interchange: Omit<Evidence['interchange'], 'answerFlips' | 'partners'>;
@@ -27,11 +30,11 @@ export async function measureEffects(
   doseOf: (absolute: number) => Dose,
 ): Promise<Effects> {
   const along = await displaceAlong(meter, subjects);
-  const swapped = await swapRest(meter, subjects);
+  const natural = naturalMargins(meter.base, subjects);
+  const swapped = await swapRest(meter, subjects, natural.between);
   const nulls = await displaceAtRandom(meter, subjects, multiplicity.nulls);
 
   const parts = partsOf(subjects, meter.base, along);
-  const natural = naturalMargins(meter.base, subjects);
   const tests = [
     testEffect(subjects, 'steering', parts.steering, natural.own, nulls.steering),
     testEffect(subjects, 'interchange', parts.interchange, natural.between, nulls.interchange),
@@ -42,42 +45,66 @@ export async function measureEffects(
     multiplicity.tests,
   );
   const [steering, interchange, ablation] = tests;
-  const gap = balancedMean(subjects, natural.own);
+  const { margins, sign } = natural.own;
   return {
-    behaviour: describeBehaviour(meter.base, subjects, natural.own),
+    behaviour: describeBehaviour(meter.base, subjects, margins),
     steering: {
       ...steering,
       adjusted: s,
       dose: doseOf(subjects.swing / 2),
-      wrongWay: shareOf(steering.each.filter((part) => part * gap < 0).length, steering.each.length),
-      uncorrected: uncorrectedSteering(subjects, along) / wholeOf(gap),
+      wrongWay: shareOf(steering.each.filter((part) => part * sign < 0).length, steering.each.length),
+      uncorrected: uncorrectedSteering(subjects, along) / steering.whole,
       deltaRelative: deltaRelative(meter.base, along),
     },
     interchange: { ...interchange, adjusted: i, ...swapped, flips: preferenceFlips(meter.base, subjects, along) },
-    ablation: { ...ablation, adjusted: n, gap: gap - balancedMean(subjects, parts.ablation) },
+    ablation: {
+      ...ablation,
+      adjusted: n,
+      gap: balancedMean(subjects, margins) - balancedMean(subjects, parts.ablation),
+    },
     temperature: describeTemperature(along),
   };
 }
 
-/** Margins by the sign of the label: of each row, and between it and its partner. */
-function naturalMargins({ raw }: Margins, subjects: Subjects): { own: Float64Array; between: Float64Array } {
+/** What the model does by itself, as margins by the sign of the label. */
+interface Natural {
+  margins: Float64Array;
+  /** Of all rows, also for a sample of them. */
+  sign: 1 | -1;
+  /** That a share is taken of. */
+  least: number;
+}
+
+/** Of each row, and between it and its partner, where the gap is there twice. */
+function naturalMargins({ raw }: Margins, subjects: Subjects): { own: Natural; between: Natural } {
   const margin = (place: number) => raw[place] ?? 0;
+  const own = eachOf(subjects, (place) => signOf(subjects, place) * margin(place));
+  const between = eachOf(
+    subjects,
+    (place) => signOf(subjects, place) * (margin(place) - margin(partnerOf(subjects, place))),
+  );
+  const sign = signOfGap(balancedMean(subjects, own));
   return {
-    own: eachOf(subjects, (place) => signOf(subjects, place) * margin(place)),
-    between: eachOf(
-      subjects,
-      (place) => signOf(subjects, place) * (margin(place) - margin(partnerOf(subjects, place))),
-    ),
+    own: { margins: own, sign, least: LEAST_GAP },
+    between: { margins: between, sign, least: 2 * LEAST_GAP },
   };
 }
 
+function wholeIn(subjects: Subjects, { margins, sign, least }: Natural, rows?: readonly number[]): number {
+  return wholeOf(balancedMean(subjects, margins, rows), sign, least);
+}
+
 /** Swaps the whole activation, and all but the direction's component. */
-async function swapRest(meter: Meter, subjects: Subjects): Promise<{ full: number; complement: number }> {
+async function swapRest(
+  meter: Meter,
+  subjects: Subjects,
+  natural: Natural,
+): Promise<{ full: number; complement: number }> {
   const count = subjects.labels.length;
   const margins = await meter.measure(2 * count, (index) =>
     swap(subjects, index % count, index < count ? 'all' : 'rest'),
   );
-  const whole = wholeOf(balancedMean(subjects, naturalMargins(meter.base, subjects).between));
+  const whole = wholeIn(subjects, natural);
   const moved = (values: Float64Array) =>
     eachOf(subjects, (place) => signOf(subjects, place) * ((meter.base.raw[place] ?? 0) - (values[place] ?? 0)));
   return {
@@ -91,10 +118,10 @@ function testEffect(
   subjects: Subjects,
   name: string,
   parts: Float64Array,
-  natural: Float64Array,
+  natural: Natural,
   nulls: readonly number[],
 ): Effect {
-  const whole = wholeOf(balancedMean(subjects, natural));
+  const whole = wholeIn(subjects, natural);
   const value = balancedMean(subjects, parts) / whole;
   const shares = nulls.map((part) => part / whole);
   return {
@@ -102,13 +129,13 @@ function testEffect(
     whole,
     interval: bootstrapInterval(
       subjects.clusters,
-      (places) => balancedMean(subjects, parts, places) / wholeOf(balancedMean(subjects, natural, places)),
+      (rows) => balancedMean(subjects, parts, rows) / wholeIn(subjects, natural, rows),
       BOOTSTRAPS,
       createRandom(subjects.seed, `bootstrap of ${name}`),
     ),
     each: Array.from(parts),
     null: shares,
-    p: chanceOf(Math.abs(value), shares.map(Math.abs)),
+    p: chanceOf(Math.abs(value) - ROUNDING / Math.abs(whole), shares.map(Math.abs)),
     adjusted: 1,
   };
 }

@@ -75,6 +75,8 @@ const separation = z.object({
   /** 95 %, by bootstrap over pairs. */
   interval,
   scores: z.array(z.number()),
+  /** Two scores that are closer count in proportion to how far they are apart, and not as one above the other. */
+  resolution: z.number(),
   labels: z.array(label),
 });
 
@@ -108,7 +110,7 @@ const sweepRow = z.object({
 });
 
 export const evidenceSchema = z.object({
-  format: z.literal(1),
+  format: z.literal(2),
   version: z.string(),
   seed: z.number().int(),
   model: z.object({

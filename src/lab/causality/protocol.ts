@@ -25,7 +25,7 @@ import { measureNeutral, PLAIN_SENTENCES } from './neutral.ts';
 import { choosePartners } from './partners.ts';
 import { meanLogits, type Run, readSite, tokenizePrompts } from './readings.ts';
 import { splitRows } from './split.ts';
-import type { Subjects } from './subjects.ts';
+import { type Subjects, signOfGap } from './subjects.ts';
 import { doseIn, measureSweep } from './sweep.ts';
 import { chooseTarget } from './target.ts';
 
@@ -89,16 +89,16 @@ export async function runProtocol(engine: Engine, question: Question, context: P
   const doseOf = doseIn(measures);
   const meter = await createMeter(run, intervened, target, controls);
   const effects = await measureEffects(meter, subjects, multiplicity, doseOf);
-  const gapSign = effects.behaviour.gap < 0 ? -1 : 1;
+  const gapSign = signOfGap(effects.behaviour.gap);
   const setup = { site, seed, prompts: intervened, direction, ...measures, target, controls, gapSign };
   const sweep = await measureSweep(run, setup, question.sweep);
-  const answerFlips = await measureAnswerFlips(run, intervened, subjects, target, effects.behaviour.gap);
+  const answerFlips = await measureAnswerFlips(run, intervened, subjects, target, gapSign);
   const manifold = await readManifold(run, [...pick(prompts, split.test), ...neutral], site, seed);
   const harm = await measureNeutral(run, neutral, site, direction, doseOf(Math.abs(measures.swing) / 2), seed);
   const matched = await scoreMatched(run, question, direction);
 
   return {
-    format: 1,
+    format: 2,
     version: context.version,
     seed,
     model: modelOf(engine),

@@ -48,7 +48,12 @@ export function balancedMean({ labels }: Subjects, values: Float64Array, places?
   return ((sums[0] ?? 0) / (counts[0] || 1) + (sums[1] ?? 0) / (counts[1] || 1)) / 2;
 }
 
-/** What a share of the natural gap is a share of. Where there is next to none, the least that counts as one: a share of nothing is any number. */
-export function wholeOf(gap: number): number {
-  return (gap < 0 ? -1 : 1) * Math.max(Math.abs(gap), LEAST_GAP);
+/** Which way the natural gap points. Where there is next to none that is chance, and it is taken to point up. */
+export function signOfGap(gap: number): 1 | -1 {
+  return gap <= -LEAST_GAP ? -1 : 1;
+}
+
+/** What a share is a share of, with its sign. Where there is less than the least, that: a share of next to nothing is any number. */
+export function wholeOf(natural: number, sign: 1 | -1, least: number): number {
+  return sign * Math.max(sign * natural, least);
 }

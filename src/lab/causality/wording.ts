@@ -11,9 +11,9 @@ export function number(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
-/** Of what an intervention moves: what is beyond the third decimal says nothing. */
+/** Of what an intervention moves: what is beyond the fourth decimal says nothing. */
 export function share(value: number): string {
-  return number(Math.round(value * 1000) / 1000);
+  return number(Math.round(value * 1e4) / 1e4);
 }
 
 const SENTENCES: Record<Reason, (evidence: Evidence) => string> = {

@@ -8,7 +8,7 @@ import { auroc } from '../statistics/auroc.ts';
 import { brierScore, reliability } from '../statistics/calibration.ts';
 import { sigmoid } from '../statistics/logistic.ts';
 import { createRandom } from '../statistics/random.ts';
-import { createScorer, scoreRows } from '../statistics/scores.ts';
+import { createScorer, type Scores } from '../statistics/scores.ts';
 import { mean, quantile } from '../statistics/summary.ts';
 import type { Capture } from '../store/captures.ts';
 import type { Probe } from '../store/probes.ts';
@@ -31,12 +31,13 @@ export const probeEvalHandler = defineHandler(probeEval, async (bench, args, con
   checkWidth(probe, capture);
   const notes: string[] = [];
   const rows = capture.rows(layer.name, positionFor(probe, capture, notes));
-  const scores = scoreRows(rows, probe.direction, probe.bias);
+  const scored = createScorer(rows, capture.width)(probe.direction);
+  const scores = scored.values.map((score) => score + probe.bias);
   const dataset = labelsFor(capture, args.labels) ? datasetOf(capture, args.labels) : undefined;
   const evaluated = rowsToEvaluate(probe, capture, args.include_training_rows, notes);
   context.signal.throwIfAborted();
 
-  const separation = dataset ? separate(dataset, evaluated.rows, scores, seed, notes) : undefined;
+  const separation = dataset ? separate(dataset, evaluated.rows, scored, seed, notes) : undefined;
   const against = { rows, chosen: evaluated.rows, width: capture.width, count: n_random, seed };
   const random = dataset && separation ? randomDirections(dataset, against, separation.auroc) : null;
   if (separation && !probe.training)
@@ -123,7 +124,7 @@ function rowsToEvaluate(
   return { kind: 'held-out', rows };
 }
 
-function separate(dataset: DatasetRow[], rows: number[], scores: Float64Array, seed: number, notes: string[]) {
+function separate(dataset: DatasetRow[], rows: number[], scores: Scores, seed: number, notes: string[]) {
   if (new Set(rows.map((row) => dataset[row]?.label)).size === 2) return separationOf(dataset, rows, scores, seed);
   notes.push('All rows have the same label, so there is no AUROC.');
   return undefined;
@@ -160,10 +161,11 @@ function randomDirections(
   const labels = on.chosen.map((row) => dataset[row]?.label ?? 0);
   const score = createScorer(on.rows, on.width);
   const found = Array.from({ length: on.count }, () => {
-    const scores = score(random.direction(on.width));
+    const { values, resolution } = score(random.direction(on.width));
     const value = auroc(
-      on.chosen.map((row) => scores[row] ?? 0),
+      on.chosen.map((row) => values[row] ?? 0),
       labels,
+      resolution,
     );
     return Math.max(value, 1 - value);
   });

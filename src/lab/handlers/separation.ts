@@ -5,6 +5,7 @@ import type { DatasetRow } from '../causality/evidence.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { createRandom } from '../statistics/random.ts';
+import type { Scores } from '../statistics/scores.ts';
 
 const BOOTSTRAPS = 400;
 
@@ -12,16 +13,17 @@ const BOOTSTRAPS = 400;
 export function separationOf(
   dataset: readonly DatasetRow[],
   chosen: readonly number[],
-  scores: Float64Array,
+  { values, resolution }: Scores,
   seed: number,
 ): { auroc: number; interval: [number, number] } {
-  const [picked, labels] = [chosen.map((row) => scores[row] ?? 0), chosen.map((row) => dataset[row]?.label ?? 0)];
+  const [picked, labels] = [chosen.map((row) => values[row] ?? 0), chosen.map((row) => dataset[row]?.label ?? 0)];
   const statistic = (places: readonly number[]) =>
     auroc(
       places.map((place) => picked[place] ?? 0),
       places.map((place) => labels[place] ?? 0),
+      resolution,
     );
   const random = createRandom(seed, 'bootstrap of the AUROC');
   const { low, high } = bootstrapInterval(clustersOf(dataset, chosen), statistic, BOOTSTRAPS, random);
-  return { auroc: auroc(picked, labels), interval: [low, high] };
+  return { auroc: auroc(picked, labels, resolution), interval: [low, high] };
 }

@@ -8,7 +8,7 @@ import { plattScaling } from '../statistics/calibration.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
 import { fitLogistic } from '../statistics/logistic.ts';
 import { createRandom } from '../statistics/random.ts';
-import { scoreRows } from '../statistics/scores.ts';
+import { createScorer } from '../statistics/scores.ts';
 import { mean } from '../statistics/summary.ts';
 import { dot, norm } from '../statistics/vectors.ts';
 import type { Probe } from '../store/probes.ts';
@@ -44,8 +44,9 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
   const seen = pickRows(rows, capture.width, trained);
   const fit =
     method === 'logistic' ? logistic(seen, labelsOf(trained), c, max_iter, notes) : means(seen, labelsOf(trained));
-  const scores = scoreRows(rows, fit.direction, fit.bias);
-  const test = heldOut.length > 0 ? separationOf(dataset, heldOut, scores, seed) : undefined;
+  const scored = createScorer(rows, capture.width)(fit.direction);
+  const scores = scored.values.map((score) => score + fit.bias);
+  const test = heldOut.length > 0 ? separationOf(dataset, heldOut, scored, seed) : undefined;
   if (!test) notes.push('No rows were held out, so there is nothing to tell how well it does on others.');
 
   const trainedScores = trained.map((row) => scores[row] ?? 0);
@@ -78,7 +79,7 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
     n_held_out: heldOut.length,
     auroc: test?.auroc ?? null,
     auroc_interval: test?.interval ?? null,
-    train_auroc: auroc(trainedScores, labelsOf(trained)),
+    train_auroc: auroc(trainedScores, labelsOf(trained), scored.resolution),
   };
   const manifest = await recorded(bench, {
     tool: trainProbe.name,

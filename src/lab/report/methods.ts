@@ -59,7 +59,7 @@ function decodabilityText({ decodability, data }: Evidence): string {
   const { bootstraps, permutation, random, controlTask } = decodability;
   const paired = data.pairs > 0;
   return (
-    `AUROC of the projections of test rows, those that differ by no more than rounding in float32 taken as equal, with a 95 % percentile interval from ${whole(bootstraps)} bootstrap samples${paired ? ', pairs drawn as a whole' : ', each class by itself'}. ` +
+    `AUROC of the projections of test rows (two that are closer than ${Number(decodability.resolution.toPrecision(2))} count in proportion to how far they are apart), with a 95 % percentile interval from ${whole(bootstraps)} bootstrap samples${paired ? ', pairs drawn as a whole' : ', each class by itself'}. ` +
     `Null hypothesis: labels say nothing about activations. ${whole(permutation.null.length)} permutations of the labels${paired ? ' within pairs' : ''}` +
     `${permutation.refitted ? ', in both halves, the direction fitted anew each time' : ''}; p = (1 + number at least as high) / (1 + number of permutations). ` +
     `${whole(random.null.length)} random directions were scored on the same activations, each the better way round. ` +
@@ -77,7 +77,7 @@ function behaviourText({ target }: Evidence): string {
   return (
     `Margin m = mean logit of ${words(target.positive)} \u2212 mean logit of ${words(target.negative)} at the last position${chosen}. ` +
     'Natural gap G = mean of s·m over the prompts, s = +1 for label 1 and \u22121 for label 0, both classes with equal weight. Effects are shares of G' +
-    ` (of ${LEAST_GAP} logits, where G is less: there is no verdict then, and no share of next to nothing).`
+    ` (of ${LEAST_GAP} logits, where |G| is less: there is no verdict then, and no share of next to nothing).`
   );
 }
 
@@ -104,7 +104,7 @@ function interventionsText({ steering, interchange }: Evidence): string {
   ];
   return (
     `Steering S: the direction is added and subtracted, each by half of the class swing (${number(steering.dose.absolute)}); S = mean of (m(+) \u2212 m(\u2212)) / 2 / G, which is 1 for a full mediator. ` +
-    `Interchange I: only the component along the direction is taken from a counterfactual row (${partners.filter(Boolean).join(', ')}); I = the share of the difference between the two rows' margins that this recovers. ` +
+    `Interchange I: only the component along the direction is taken from a counterfactual row (${partners.filter(Boolean).join(', ')}); I = the share of the difference between the two rows' margins (on average, of ${2 * LEAST_GAP} logits at least) that this recovers. ` +
     'The references are the interchange of the whole activation, and of all but the direction. ' +
     'Ablation N: the component along the direction is set to the middle between the class means; N = 1 \u2212 G after / G. S and I test sufficiency, N necessity. 95 % percentile intervals by bootstrap, as above.'
   );
@@ -113,7 +113,7 @@ function interventionsText({ steering, interchange }: Evidence): string {
 function multiplicityText({ multiplicity }: Evidence): string {
   const { nulls, family, tests, needed } = multiplicity;
   return (
-    `Each of S, I and N is compared with the same displacements of the same prompts along ${whole(nulls)} isotropic random directions of length 1; p = (1 + number at least as large in absolute value) / (1 + ${whole(nulls)}). ` +
+    `Each of S, I and N is compared with the same displacements of the same prompts along ${whole(nulls)} isotropic random directions of length 1; p = (1 + number at least as large in absolute value, to 0.00001 logits) / (1 + ${whole(nulls)}). ` +
     `${whole(family)} ${family === 1 ? 'combination of site and direction has' : 'combinations of site and direction have'} been tried in this lab session, this one included; the lab counts them, not its user. ` +
     `p-values are adjusted by Holm's method over ${whole(tests)} tests, for which at least ${whole(needed)} random directions are needed.`
   );

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
 import { evidenceSchema } from '../../../src/lab/causality/evidence.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
+import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { mean } from '../../../src/lab/statistics/summary.ts';
 import { axis, createPlainEngine, plainPairs } from './plain-engine.ts';
 import { answer, ask, context } from './questions.ts';
@@ -80,16 +81,36 @@ describe('the causality protocol', () => {
     const withGain = (gain: number) => runProtocol(createPlainEngine({ gain }), ask(), context());
     const [without, one] = [(await withGain(0)).behaviour.gap, (await withGain(1)).behaviour.gap];
     // The gap grows with the gain; words that go with the label by chance have one of their own.
-    const evidence = await withGain((1e-6 - without) / (one - without));
-    const { behaviour, steering, interchange, ablation } = evidence;
-    expect(Math.abs(behaviour.gap)).toBeLessThan(1e-4);
-    expect(decide(evidence).verdict).toBe('undetermined');
-    for (const { value, whole, interval } of [steering, interchange, ablation]) {
-      expect(Math.abs(whole)).toBe(0.1);
-      expect(Math.abs(value)).toBeLessThan(10);
-      expect(Math.max(Math.abs(interval.low), Math.abs(interval.high))).toBeLessThan(10);
+    const withGap = (gap: number) => withGain((gap - without) / (one - without));
+    const [up, down] = [await withGap(1e-4), await withGap(-1e-4)];
+    expect([Math.sign(up.behaviour.gap), Math.sign(down.behaviour.gap)]).toEqual([1, -1]);
+    for (const evidence of [up, down]) {
+      const { behaviour, steering, interchange, ablation } = evidence;
+      expect(decide(evidence).verdict).toBe('undetermined');
+      expect([steering, interchange, ablation].map(({ whole }) => whole)).toEqual([0.1, 0.2, 0.1]);
+      for (const { value, interval } of [steering, interchange, ablation])
+        for (const number of [value, interval.low, interval.high]) expect(Math.abs(number)).toBeLessThan(10);
+      expect(ablation.gap).toBeCloseTo(behaviour.gap - mean(ablation.each), 10);
     }
-    expect(ablation.gap).toBeCloseTo(behaviour.gap - mean(ablation.each), 10);
+    // Which side of nothing the gap is on changes no share, and turns no dose.
+    expect(up.steering.value).toBeCloseTo(down.steering.value, 2);
+    expect(up.steering.interval.low).toBeCloseTo(down.steering.interval.low, 2);
+    expect(up.steering.wrongWay.count).toBe(down.steering.wrongWay.count);
+    expect(up.sweep.rows.map((row) => row.towardTarget.count)).toEqual(
+      down.sweep.rows.map((row) => row.towardTarget.count),
+    );
+  });
+
+  test('takes effects that differ by rounding for as large as each other', async () => {
+    const random = createRandom(1, 'last bits');
+    // The same whatever is asked and added, but for their last bits.
+    const spoil = (logits: Float32Array) => logits.set(logits.map((_, i) => i / 10 + 2e-6 * random.normal()));
+    const { steering, interchange, ablation } = await runProtocol(createPlainEngine({ spoil }), ask(), context());
+    for (const { value, p, each } of [steering, interchange, ablation]) {
+      expect(new Set(each).size).toBeGreaterThan(10);
+      expect(Math.abs(value)).toBeLessThan(1e-3);
+      expect(p).toBe(1);
+    }
   });
 
   test('gives doses in all three units, and sweeps what it is asked for besides its own', async () => {

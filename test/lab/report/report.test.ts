@@ -94,8 +94,9 @@ describe('the report', () => {
 
   it('tells of the structure-matched set if there was one', () => {
     const record = sampleRecord();
-    const { scores, labels } = record.evidence.decodability;
-    record.evidence.structureMatched = { auroc: 0.61, interval: { low: 0.52, high: 0.7 }, scores, labels };
+    const { scores, resolution, labels } = record.evidence.decodability;
+    const interval = { low: 0.52, high: 0.7 };
+    record.evidence.structureMatched = { auroc: 0.61, interval, scores, resolution, labels };
     expect(renderReport(record)).toContain('0.61 [0.52, 0.70], 60 rows');
     expect(renderReport(sampleRecord())).not.toContain('<th scope="row">structure-matched set');
   });

@@ -52,7 +52,7 @@ export function sampleRecord(kind: 'mediator' | 'bystander' = 'mediator', prompt
       seed: 7,
     },
     evidence: {
-      format: 1,
+      format: 2,
       version: '0.1.0',
       seed: 7,
       model: {
@@ -88,6 +88,7 @@ export function sampleRecord(kind: 'mediator' | 'bystander' = 'mediator', prompt
         auroc: 0.987,
         interval: { low: 0.96, high: 1 },
         scores: labels.map((label) => normal(label ? 2.7 : -2.7, 1.4)),
+        resolution: 0.001,
         labels,
         bootstraps: 400,
         permutation: { p: 0.005, null: many(199, () => normal(0.5, 0.07)), refitted: true },

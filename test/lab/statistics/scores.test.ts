@@ -1,31 +1,61 @@
 import { describe, expect, test } from 'vitest';
 import { auroc } from '../../../src/lab/statistics/auroc.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
-import { createScorer, levelled, project, scoreRows } from '../../../src/lab/statistics/scores.ts';
-import { norm } from '../../../src/lab/statistics/vectors.ts';
+import { createScorer, project } from '../../../src/lab/statistics/scores.ts';
 
 const WIDTH = 16;
 
 describe('scores of activations', () => {
-  test('are products with the direction, and the bias', () => {
-    const rows = Float32Array.of(1, 2, 3, 4);
-    expect([...scoreRows(rows, Float32Array.of(10, 1), 0.5)]).toEqual([12.5, 34.5]);
-    expect([...project(rows, Float32Array.of(10, 1))]).toEqual([12, 34]);
+  test('are products with the direction; what they resolve goes with the length of both', () => {
+    const rows = Float32Array.of(3, 4, 0, 5);
+    const { values, resolution } = createScorer(rows, 2)(Float32Array.of(10, 0));
+    expect([...values]).toEqual([30, 0]);
+    expect(resolution).toBeCloseTo(1e-4 * 5 * 10, 12);
   });
 
-  test('that rounding tells apart are equal, and no others', () => {
-    const scores = Float64Array.of(3, 1 + 2e-7, 1, 1 + 2e-6, 1 - 2e-7);
-    const level = levelled(scores, 1);
-    expect([...level]).toEqual([3, 1 - 2e-7, 1 - 2e-7, 1 + 2e-6, 1 - 2e-7]);
-    expect([...scores]).toEqual([3, 1 + 2e-7, 1, 1 + 2e-6, 1 - 2e-7]);
+  test('of what is not a number are refused', () => {
+    for (const odd of [Number.NaN, Number.POSITIVE_INFINITY])
+      expect(() => createScorer(Float32Array.of(1, 2, odd, 4), 2)).toThrow('not finite');
+  });
+});
+
+describe('the AUROC with a resolution', () => {
+  const pair = (positive: number, negative: number) => auroc([positive, negative], [1, 0], 0.1);
+
+  test('is that without one where scores are further apart', () => {
+    const random = createRandom(1, 'scores');
+    const scores = random.shuffle(Array.from({ length: 50 }, (_, i) => i));
+    const labels = scores.map(() => (random.uniform() < 0.5 ? 0 : 1));
+    expect(auroc(scores, labels, 0.9)).toBe(auroc(scores, labels));
+    expect([pair(2, 1), pair(1, 2)]).toEqual([1, 0]);
   });
 
-  test('close together in a long row do not all become one', () => {
-    const steps = Float64Array.from({ length: 1000 }, (_, i) => i * 5e-7);
-    expect(new Set(levelled(steps, 1)).size).toBeGreaterThan(300);
+  test('goes evenly from one above the other to the other above the one', () => {
+    expect(pair(1, 1)).toBe(0.5);
+    expect(pair(1.05, 1)).toBeCloseTo(0.75, 12);
+    expect(pair(1, 1.05)).toBeCloseTo(0.25, 12);
+    expect(pair(1.0999999, 1)).toBeCloseTo(1, 5);
   });
 
-  test('keep their ranks when all activations change in their last bits', () => {
+  test('is what its definition says, pair by pair', () => {
+    const random = createRandom(2, 'scores');
+    for (const resolution of [0, 0.01, 0.5, 10]) {
+      const scores = Array.from({ length: 60 }, () => Math.round(20 * random.normal()) / 20);
+      const labels = scores.map(() => (random.uniform() < 0.4 ? 1 : 0));
+      const sides = [1, 0].map((label) => scores.filter((_, i) => labels[i] === label));
+      const [positives = [], negatives = []] = sides;
+      const counted = positives.flatMap((one) =>
+        negatives.map((other) => {
+          if (Math.abs(one - other) > resolution) return one > other ? 1 : 0;
+          return resolution === 0 ? 0.5 : 0.5 + (one - other) / (2 * resolution);
+        }),
+      );
+      const expected = counted.reduce((total, value) => total + value, 0) / counted.length;
+      expect(auroc(scores, labels, resolution)).toBeCloseTo(expected, 10);
+    }
+  });
+
+  test('hardly changes when all activations change in their last bits', () => {
     const random = createRandom(1, 'rows');
     // Every row is there twice: what tells the two apart is rounding alone.
     const once = Float32Array.from({ length: 20 * WIDTH }, () => 5 + random.normal());
@@ -35,20 +65,13 @@ describe('scores of activations', () => {
     let plain = 0;
     for (let i = 0; i < 50; i++) {
       const direction = random.direction(WIDTH).map((value) => 7 * value);
-      const [ours, theirs] = [rows, other].map((one) => auroc(createScorer(one, WIDTH)(direction), labels));
-      expect(ours).toBe(theirs);
+      const [ours = 0, theirs = 0] = [rows, other].map((one) => {
+        const { values, resolution } = createScorer(one, WIDTH)(direction);
+        return auroc(values, labels, resolution);
+      });
+      expect(Math.abs(ours - theirs)).toBeLessThan(1e-4);
       plain += auroc(project(rows, direction), labels) === auroc(project(other, direction), labels) ? 0 : 1;
     }
     expect(plain).toBeGreaterThan(10);
-  });
-
-  test('are level whatever the length of the direction', () => {
-    const rows = Float32Array.of(1, 1, 1, 1.0000001);
-    for (const length of [1e-6, 1, 1e6]) {
-      const direction = Float32Array.of(length, length);
-      const [one, other] = createScorer(rows, 2)(direction);
-      expect(one).toBe(other);
-      expect(one).toBeCloseTo(Math.SQRT2 * norm(direction), 6);
-    }
   });
 });
