@@ -1,9 +1,11 @@
 /** Runs a command to its end and keeps the last of what it said. */
 
 import { spawn } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
+import { join } from 'node:path';
+import { removeLeftBehind } from './left-behind.ts';
 
 export interface CommandResult {
   ok: boolean;
@@ -12,7 +14,7 @@ export interface CommandResult {
 
 export interface CommandOptions {
   timeout: number;
-  /** A folder for its temporary files. It is made for the command and goes with it, so that one which is stopped leaves none; one at a time can have it. */
+  /** A folder for its temporary files, in one of its own that goes with the command: one that is stopped leaves none. */
   scratch: string;
   signal?: AbortSignal;
   /** Nobody waits for it: everything else on the machine goes first. */
@@ -23,18 +25,28 @@ export interface CommandOptions {
 const KEPT = 4000;
 const LOWEST = 19;
 
-export function runCommand(argv: string[], options: CommandOptions): Promise<CommandResult> {
-  const [command = '', ...args] = argv;
+export async function runCommand(argv: string[], options: CommandOptions): Promise<CommandResult> {
   const { scratch } = options;
-  rmSync(scratch, { recursive: true, force: true });
-  mkdirSync(scratch, { recursive: true, mode: 0o700 });
+  await mkdir(scratch, { recursive: true, mode: 0o700 });
+  await removeLeftBehind(scratch, () => true);
+  const own = await mkdtemp(join(scratch, 'run-'));
+  try {
+    return await run(argv, own, options);
+  } finally {
+    await rm(own, { recursive: true, force: true }).catch(() => {});
+    await rmdir(scratch).catch(() => {}); // Another is at work there.
+  }
+}
+
+function run(argv: string[], temporary: string, options: CommandOptions): Promise<CommandResult> {
+  const [command = '', ...args] = argv;
   return new Promise((resolve) => {
     let output = '';
     const child = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: '/',
       detached: true,
-      env: { ...process.env, TMPDIR: scratch, PYTHONHOME: undefined, PYTHONPATH: undefined, VIRTUAL_ENV: undefined },
+      env: { ...process.env, TMPDIR: temporary, PYTHONHOME: undefined, PYTHONPATH: undefined, VIRTUAL_ENV: undefined },
     });
     if (options.isBackground && child.pid) stepBack(child.pid);
     // The whole group goes: an installer that is stopped leaves no compiler behind.
@@ -62,9 +74,7 @@ export function runCommand(argv: string[], options: CommandOptions): Promise<Com
     child.once('close', (code) => {
       clearTimeout(timer);
       options.signal?.removeEventListener('abort', stop);
-      void rm(scratch, { recursive: true, force: true })
-        .catch(() => {})
-        .then(() => resolve({ ok: code === 0, output: output.trim() }));
+      resolve({ ok: code === 0, output: output.trim() });
     });
   });
 }

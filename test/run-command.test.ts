@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -27,12 +27,17 @@ describe('a command', () => {
   });
 
   test('keeps temporary files in a folder of its own, which goes with it', async () => {
-    mkdirSync(scratch);
-    writeFileSync(join(scratch, 'left'), 'by one whose server was killed');
     const said = await runCommand(sh('ls "$TMPDIR"; mktemp'), { timeout: 10_000, scratch });
     expect(said.ok).toBe(true);
-    expect(said.output).toMatch(new RegExp(`^${scratch}/`));
+    expect(said.output).toMatch(new RegExp(`^${scratch}/run-`));
     expect(existsSync(scratch)).toBe(false);
+  });
+
+  test('leaves alone what one whose server was killed may still use, and removes it when that is long ago', async () => {
+    for (const name of ['run-young', 'run-old']) mkdirSync(join(scratch, name, 'build'), { recursive: true });
+    utimesSync(join(scratch, 'run-old'), 1, 1);
+    await runCommand(sh('true'), { timeout: 10_000, scratch });
+    expect(readdirSync(scratch)).toEqual(['run-young']);
   });
 
   test('that is stopped leaves neither processes nor temporary files', async () => {

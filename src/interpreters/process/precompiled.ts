@@ -3,9 +3,11 @@
  * Made once in the background; without it, or if it is broken, builds just take longer.
  */
 
+import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { withLock } from '../../file-lock.ts';
+import { removeLeftBehind } from '../../left-behind.ts';
 import { runCommand } from '../../run-command.ts';
 import { buildKey } from './builds.ts';
 
@@ -56,9 +58,9 @@ function start(folder: string, compiler: string, flags: string[], signal?: Abort
 
 async function make(folder: string, compiler: string, flags: string[], signal?: AbortSignal): Promise<void> {
   if (await isReady(folder)) return;
-  const fresh = `${folder}.new`;
+  const fresh = `${folder}.new-${randomBytes(6).toString('hex')}`;
+  await removeLeftBehind(dirname(folder), (name) => name.includes('.new-'));
   try {
-    await rm(fresh, { recursive: true, force: true });
     await mkdir(join(fresh, 'bits'), { recursive: true, mode: 0o755 });
     const source = join(fresh, 'everything.h');
     await writeFile(source, '#include <bits/stdc++.h>\n');

@@ -1,14 +1,13 @@
 /** Writing in a way that a crash cannot spoil: whole files and folders appear at once under their names, or not at all. */
 
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { nanoid } from 'nanoid';
 import { asStorageError, moveInto } from '../../files/spool.ts';
+import { removeLeftBehind } from '../../left-behind.ts';
 
 /** Begins the names of what is being written. */
 const INCOMING = '.incoming-';
-/** Hours after which what is still being written was left behind by a crash. */
-const LEFT_BEHIND = 24 * 3_600_000;
 
 export async function writeDurably(path: string, content: string | Uint8Array): Promise<void> {
   const folder = dirname(path);
@@ -53,7 +52,7 @@ export interface IncomingFolder {
 
 export async function createIncomingFolder(parent: string): Promise<IncomingFolder> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
-  await removeLeftBehind(parent);
+  await removeLeftBehind(parent, isIncoming);
   const path = join(parent, INCOMING + nanoid());
   await mkdir(path, { mode: 0o700 });
   const discard = () => rm(path, { recursive: true, force: true });
@@ -74,12 +73,4 @@ export async function createIncomingFolder(parent: string): Promise<IncomingFold
 
 export function isIncoming(name: string): boolean {
   return name.startsWith(INCOMING);
-}
-
-async function removeLeftBehind(parent: string): Promise<void> {
-  for (const name of (await readdir(parent)).filter(isIncoming)) {
-    const path = join(parent, name);
-    const found = await stat(path).catch(() => undefined); // Another process may have finished it just now.
-    if (found && Date.now() - found.mtimeMs > LEFT_BEHIND) await rm(path, { recursive: true, force: true });
-  }
 }
