@@ -57,6 +57,7 @@ export interface Zygotes {
 /** `env` is what the zygotes themselves are started with. In a sandbox, they are of another kind, and what they fork is confined. */
 export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.env, sandbox?: Sandbox): Zygotes {
   const live = new Map<string, Promise<Zygote>>();
+  let isOver = false;
 
   function find(spec: ZygoteSpec): Promise<Zygote> {
     const key = keyOf(spec);
@@ -80,8 +81,8 @@ export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.
       try {
         await ask();
       } catch (error) {
-        if (!(error instanceof ZygoteEnded)) throw error;
-        // It was killed from outside, or had just had nobody to serve for long enough. Nothing has run yet, and another can do it.
+        if (isOver || !(error instanceof ZygoteEnded)) throw error;
+        // It was killed from outside, or had just had nobody to serve for long enough. No code has run yet, and another can do it.
         await ask();
       }
     },
@@ -89,11 +90,13 @@ export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.
       await find(spec);
     },
     async dismiss(isAwaited) {
+      isOver = true;
       const all = await Promise.allSettled(live.values());
       live.clear();
       await Promise.all(all.map((one) => one.status === 'fulfilled' && one.value.dismiss(isAwaited)));
     },
     close() {
+      isOver = true;
       for (const starting of live.values()) starting.then((zygote) => zygote.socket.destroy()).catch(() => {});
       live.clear();
     },

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as written } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectDriver } from '../../../src/interpreters/python/driver.ts';
 import { findPython } from '../../../src/interpreters/python/probe.ts';
@@ -31,6 +32,7 @@ describe('a zygote', () => {
     for (const pid of first) kill(pid, 'SIGSTOP');
     const socket = join(runtime, 'k', 'one', 'sock');
     const starting = zygotes.spawn(spec, { socket, cwd: runtime, env: {}, linger: 1, startup: null });
+    await written();
     for (const pid of first) kill(pid);
     await starting;
     const session = await connectDriver(socket);
