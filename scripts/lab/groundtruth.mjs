@@ -61,6 +61,11 @@ if (!['embedded', 'torch'].includes(options.engine)) {
   process.exit(2);
 }
 
+if (options.served && options.engine !== 'torch') {
+  process.stderr.write('--served is for --engine torch.\n');
+  process.exit(2);
+}
+
 const python = process.env.CUVETTE_TORCH_PYTHON ?? 'python3';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'));
@@ -131,16 +136,17 @@ async function withTorch(work) {
 /** As an agent asks it, with tools. */
 async function askServed(model, question) {
   const folder = mkdtempSync(join(tmpdir(), 'cv-'));
-  const server = await serveLab({ model, home: join(folder, 'home'), python, cwd: folder });
   const labs = createLabs({ data: join(folder, 'agent'), cache: join(folder, 'cache'), project: folder });
+  let server;
   try {
+    server = await serveLab({ model, home: join(folder, 'home'), python, cwd: folder });
     const context = { signal, progress: () => {} };
     await labs.attach('served', server.url, server.token, context);
     const call = async (tool, args) => (await labs.call('served', tool, args, context)).answer;
     return (await askQuestion(call, question)).record;
   } finally {
     await labs.close();
-    await server.stop();
+    await server?.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }

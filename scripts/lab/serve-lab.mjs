@@ -18,8 +18,8 @@ export async function serveLab({ model, home, python, cwd }) {
       if (told.includes('Ctrl-C stops it')) ready();
     });
   });
-  await Promise.race([isReady, exit]);
-  if (child.exitCode !== null) throw new Error('The lab could not be served.');
+  const hasEnded = await Promise.race([isReady.then(() => false), exit.then(() => true)]);
+  if (hasEnded) throw new Error('The lab could not be served.');
   const find = (pattern) => pattern.exec(told)?.[1] ?? '';
   return {
     url: find(/Endpoint: (\S+)/),

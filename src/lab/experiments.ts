@@ -30,8 +30,14 @@ export async function askDemoQuestion(call: CallTool, question: DemoQuestion, se
   });
 }
 
-/** Any question: captures its data, and gives the lab its direction or leaves it to be found there. */
-export async function askQuestion(call: CallTool, question: Question): Promise<Outcome> {
+/** What the tools can be asked in one go; they know by themselves what a probe was trained on. */
+type Asked = Pick<
+  Question,
+  'site' | 'direction' | 'dataset' | 'structureMatched' | 'target' | 'neutralPrompts' | 'seed'
+>;
+
+/** Captures the data of a question, and gives the lab its direction or leaves it to be found there. */
+export async function askQuestion(call: CallTool, question: Asked): Promise<Outcome> {
   const { site, direction, dataset, structureMatched, target, neutralPrompts, seed } = question;
   const layer = formatHookPoint(site);
   const capture = (rows: readonly DatasetRow[]) =>
@@ -55,12 +61,12 @@ export async function captureRows(
   rows: readonly DatasetRow[],
   args: Record<string, unknown>,
 ): Promise<unknown> {
-  const [first] = rows;
+  const hasAll = (key: 'pair' | 'template') => rows.every((row) => row[key] !== undefined);
   const answer = await call('capture_acts', {
     prompts: rows.map(({ prompt }) => prompt),
     labels: rows.map(({ label }) => label),
-    ...(first?.pair !== undefined && { pair_ids: rows.map(({ pair }) => pair) }),
-    ...(first?.template !== undefined && { template_ids: rows.map(({ template }) => template) }),
+    ...(hasAll('pair') && { pair_ids: rows.map(({ pair }) => pair) }),
+    ...(hasAll('template') && { template_ids: rows.map(({ template }) => template) }),
     ...args,
   });
   return answer.capture_id;

@@ -8,12 +8,13 @@ import type { Lab } from './lab.ts';
 import { CODE_ALONE, PROTOCOL } from './lab.ts';
 import { createLabSessions, createPassingLabSessions, type LabSession } from './lab-sessions.ts';
 import { createLostCalls } from './remote/lost-calls.ts';
+import { withSignals } from './with-signals.ts';
 import type { LabContext } from './workbench.ts';
 
 export interface Labs {
   /** Opens a model here (`demo`, a folder, a Hugging Face id), or connects to a lab by its URL. */
   attach(name: string, endpoint: string, token: string | undefined, context: LabContext): Promise<Health>;
-  /** Forgets the name, with its address and token, and gives back the address. What the lab has kept stays there. */
+  /** Forgets the name, with its address and token, stops what was asked by it, and gives back the address. What the lab has kept stays there. */
   detach(name: string): Promise<string>;
   call(session: string, primitive: string, args: Record<string, unknown>, context: LabContext): Promise<Called>;
   /** Names that stand for a lab at a URL. */
@@ -57,6 +58,8 @@ interface OpenLab {
 
 interface NamedLab {
   entry: OpenLab;
+  /** Ends with the name, and with it what was asked by it. */
+  gone: AbortController;
   /** SHA-256 of the model that it had when it was attached by this name. */
   weights: string;
 }
@@ -67,6 +70,17 @@ export function createLabs(options: LabsOptions): Labs {
   const lost = createLostCalls();
   const open = new Set<OpenLab>();
   const named = new Map<string, NamedLab>();
+  const turns = new Map<string, Promise<unknown>>();
+
+  /** What a name stands for changes in the order that it was asked for. */
+  function inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const turn = (turns.get(name) ?? Promise.resolve()).then(work);
+    turns.set(
+      name,
+      turn.catch(() => {}),
+    );
+    return turn;
+  }
 
   async function attach(name: string, session: LabSession, context: LabContext): Promise<Health> {
     const { endpoint, token } = session;
@@ -79,7 +93,7 @@ export function createLabs(options: LabsOptions): Labs {
     return use(entry, async (lab) => {
       const health = await lab.call('colab_status', {}, context);
       checkHealth(session, health);
-      named.set(name, { entry, weights: String(health.weights_sha256) });
+      named.set(name, { entry, weights: String(health.weights_sha256), gone: new AbortController() });
       if (before && before !== entry) await closeUnused(before);
       return health;
     });
@@ -111,6 +125,10 @@ export function createLabs(options: LabsOptions): Labs {
 
   /** Names that were attached by an earlier process are attached again. */
   async function find(name: string, context: LabContext): Promise<NamedLab & { note?: string }> {
+    return named.get(name) ?? inTurn(name, () => findAnew(name, context));
+  }
+
+  async function findAnew(name: string, context: LabContext): Promise<NamedLab & { note?: string }> {
     const known = named.get(name);
     if (known) return known;
     const kept = await sessions.get(name);
@@ -138,23 +156,31 @@ export function createLabs(options: LabsOptions): Labs {
   }
 
   return {
-    async attach(name, endpoint, token, context) {
-      const health = await attach(name, { endpoint, token }, context);
-      await sessions.save(name, { endpoint, token, weights: String(health.weights_sha256) }, String(health.model_id));
-      return health;
-    },
-    async detach(name) {
-      const before = named.get(name)?.entry;
-      const endpoint = before?.endpoint ?? (await sessions.get(name))?.endpoint;
-      if (endpoint === undefined) throw nothingToDetach(name, await namesOf());
-      await sessions.forget(name);
-      named.delete(name);
-      if (before) await closeUnused(before);
-      return endpoint;
-    },
+    attach: (name, endpoint, token, context) =>
+      inTurn(name, async () => {
+        context.signal.throwIfAborted();
+        const health = await attach(name, { endpoint, token }, context);
+        await sessions.save(name, { endpoint, token, weights: String(health.weights_sha256) }, String(health.model_id));
+        return health;
+      }),
+    detach: (name) =>
+      inTurn(name, async () => {
+        const known = named.get(name);
+        const endpoint = known?.entry.endpoint ?? (await sessions.get(name))?.endpoint;
+        if (endpoint === undefined) throw nothingToDetach(name, await namesOf());
+        await sessions.forget(name);
+        named.delete(name);
+        known?.gone.abort(detachedMeanwhile(name));
+        if (known) await closeUnused(known.entry);
+        return endpoint;
+      }),
     async call(session, primitive, args, context) {
-      const { entry, weights, note } = await find(session, context);
-      const answer = await use(entry, (lab) => lab.call(primitive, args, { ...context, weights }));
+      const { entry, weights, note, gone } = await find(session, context);
+      const answer = await use(entry, (lab) =>
+        withSignals([context.signal, gone.signal], (signal) =>
+          lab.call(primitive, args, { ...context, signal, weights }),
+        ),
+      );
       return { answer, ...(note !== undefined && { note }) };
     },
     async attached() {
@@ -193,6 +219,10 @@ function checkHealth({ endpoint, weights }: LabSession, health: Health): void {
       'lab_changed',
       `The lab at ${endpoint} has another model now (${String(health.model_id)}), so its captures and probes are others too. Call colab_attach to use it all the same.`,
     );
+}
+
+function detachedMeanwhile(name: string): CuvetteError {
+  return new CuvetteError('unknown_session', `The lab session ${name} was detached while this was at work.`);
 }
 
 function nothingToDetach(name: string, names: string[]): CuvetteError {

@@ -60,7 +60,7 @@ function detachTool(labs: Labs): Tool {
     name: 'colab_detach',
     title: 'Detach lab',
     description:
-      'Forget a lab session, with its address and token; a model of this machine gives its memory back. What the lab has kept stays there.',
+      'Forget a lab session, with its address and token, and stop what it does for you; a model of this machine gives its memory back, and a cuvette serve ends the Python. What the lab has kept stays there.',
     input: z.object({ session_name: session }),
     output: z.object({ ok: z.boolean(), endpoint: z.string(), session_name: z.string() }),
     annotations: shared.CHANGES,

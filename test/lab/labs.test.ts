@@ -131,18 +131,50 @@ describe('detaching', () => {
     });
   });
 
-  test('a model gives its memory back, once it has answered, and can be attached again', async () => {
+  test('ends what is at work under the name, and a model gives its memory back', async () => {
     const { labs, opened } = openLabs();
     await labs.attach('a', 'one', undefined, context);
     await labs.attach('b', 'one', undefined, context);
     await labs.detach('a');
     expect(opened[0]?.engine.isClosed).toBe(false);
+    const begun = new Promise<void>((resolve) => {
+      Object.assign(opened[0]?.engine ?? {}, {
+        run: (_: unknown, signal: AbortSignal) => {
+          resolve();
+          return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+        },
+      });
+    });
     const answering = labs.call('b', 'capture_acts', { prompt: 'the red cats', layers: [0] }, context);
+    const refused = expect(answering).rejects.toMatchObject({
+      code: 'unknown_session',
+      message: 'The lab session b was detached while this was at work.',
+    });
+    await begun;
     await labs.detach('b');
-    expect((await answering).answer).toHaveProperty('capture_id');
+    await refused;
     expect(opened[0]?.engine.isClosed).toBe(true);
     await labs.attach('b', 'one', undefined, context);
     expect(opened).toHaveLength(2);
+  });
+
+  test('while it is being attached waits for that, and leaves nothing of it', async () => {
+    const { url } = await serve();
+    const { labs, data } = openLabs();
+    const attaching = labs.attach('mine', url, TOKEN, context);
+    expect(await labs.detach('mine')).toBe(url);
+    await attaching;
+    expect(await labs.attached()).toEqual([]);
+    expect(readFileSync(join(data, 'lab', 'tokens.json'), 'utf8')).not.toContain(TOKEN);
+    // Nor does a call bring it back that has found it on disk.
+    await labs.attach('mine', url, TOKEN, context);
+    const next = openLabs(data);
+    const calling = next.labs.call('mine', 'colab_status', {}, context).catch(() => {});
+    await next.labs.detach('mine');
+    await calling;
+    await expect(next.labs.call('mine', 'colab_status', {}, context)).rejects.toMatchObject({
+      code: 'unknown_session',
+    });
   });
 
   test('what was never kept is forgotten, too', async () => {

@@ -7,6 +7,7 @@ import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
 import { type Output, variableSchema } from '../../interpreters/interpreter.ts';
 import { CODE_ALONE, type Lab } from '../lab.ts';
+import { firstLife } from '../lives.ts';
 import { describeCode, interruptCode, listVariables, resetCode, runCode } from '../primitives/code.ts';
 import { status } from '../primitives/lab-status.ts';
 import type { LabContext } from '../workbench.ts';
@@ -55,7 +56,7 @@ export function createRemoteService(options: { endpoint: string; token: string |
   const runs = new Map<string, ServiceRun>();
   /** The id of the session there, once there is one. */
   let session: string | undefined;
-  let life = 1;
+  let life = firstLife();
   /** A call that waited for its turn there would look like a connection that is dead. */
   let turn: Promise<unknown> = Promise.resolve();
 

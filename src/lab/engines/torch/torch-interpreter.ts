@@ -3,7 +3,6 @@
  * other, with the model, the tokenizer and the captures as variables. When its worker dies, the next call starts another, which loads the model again.
  */
 
-import { randomInt } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,6 +19,7 @@ import type {
 import { connectDriver } from '../../../interpreters/python/driver.ts';
 import type { Zygotes } from '../../../interpreters/python/zygotes.ts';
 import { findProcess } from '../../../process-tree.ts';
+import { firstLife } from '../../lives.ts';
 import { orAborted } from '../../or-aborted.ts';
 
 export interface TorchInterpreter {
@@ -77,9 +77,6 @@ export interface TorchInterpreterOptions {
 const OUTPUT_LIMIT = 1_000_000;
 /** Milliseconds until the keeper has noticed that its worker is dead. */
 const NEWS = 1000;
-/** Lives of one interpreter, which no other counts; and how many first ones there are to draw from. */
-const LIVES = 2 ** 16;
-const MOST_STARTS = 2 ** 36;
 
 export function createTorchInterpreter(options: TorchInterpreterOptions): TorchInterpreter {
   const { python, zygotes, preload = [], runtime, project, startup, env = process.env } = options;
@@ -89,7 +86,7 @@ export function createTorchInterpreter(options: TorchInterpreterOptions): TorchI
   let onEvent: (event: InterpreterEvent) => void = () => {};
   let onLost: () => void = () => {};
   let cells = 0;
-  let lives = randomInt(MOST_STARTS) * LIVES;
+  let lives = firstLife();
   let death = unheard();
   let isClosed = false;
 
