@@ -41,6 +41,8 @@ export async function main(args: string[]): Promise<number> {
   const started = performance.now();
   const stop = new AbortController();
   void stopSignal().then(() => stop.abort());
+  // A reader that has seen enough, as head has, ends it too.
+  process.stdout.on('error', () => stop.abort());
   const context: LabContext = { signal: stop.signal, progress: () => {} };
   const style = terminalStyle(process.stdout);
 

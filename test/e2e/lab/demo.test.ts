@@ -1,9 +1,9 @@
 /** `cuvette lab demo`, as a newcomer runs it. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCli, useHome } from '../harness.ts';
+import { runCli, startCli, useHome } from '../harness.ts';
 import { PATIENCE } from './patience.ts';
 
 const home = useHome();
@@ -42,3 +42,18 @@ test('refuses a seed that is none', async () => {
   expect(code).toBe(2);
   expect(stderr).toContain('--seed x is not a whole number');
 });
+
+test(
+  'leaves no temporary files when its reader has seen enough',
+  async () => {
+    const temporary = join(home.root, 'temporary');
+    mkdirSync(temporary);
+    const cwd = home.project();
+    const { child, done } = startCli(['lab', 'demo'], { home, cwd, env: { TMPDIR: temporary }, timeout: PATIENCE });
+    child.stdout?.once('data', () => child.stdout?.destroy());
+    expect((await done).stderr).toBe('');
+    expect(readdirSync(temporary)).toEqual([]);
+    expect(readdirSync(cwd)).toEqual([]);
+  },
+  PATIENCE,
+);
