@@ -127,6 +127,12 @@ export function normalise(distribution: string): string {
   return distribution.toLowerCase().replace(/[-_.]+/g, '-');
 }
 
+/** What an installer says it is doing now, shortened; nothing of its progress bars and reasons. */
+export function stepIn(line: string): string | undefined {
+  const step = /^(Collecting|Downloading|Installing|Resolved|Prepared|Installed)\b[^(]*/.exec(line);
+  return step?.[0].trim().slice(0, 80);
+}
+
 /** For temporary files of what is installed there. */
 export function scratchOf(folder: string): string {
   return `${folder}.scratch`;
@@ -153,8 +159,8 @@ async function build(
     timeout: BUILD_TIME,
     scratch: scratchOf(folder),
     onLine: (line) => {
-      const step = /^(Collecting|Downloading|Installing|Resolved|Prepared|Installed)\b[^(]*/.exec(line);
-      if (step) report(step[0].trim().slice(0, 80));
+      const step = stepIn(line);
+      if (step !== undefined) report(step);
     },
   });
   if (!installed.ok) throw new Error(`${PACKAGES.join(', ')} could not be installed (${lastLine(installed.output)})`);

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import * as z from 'zod';
 import { CuvetteError } from '../../../errors.ts';
 import { withLock } from '../../../file-lock.ts';
-import { scratchOf } from '../../../interpreters/python/environment.ts';
+import { scratchOf, stepIn } from '../../../interpreters/python/environment.ts';
 import { findPython, type PythonInfo, probePython } from '../../../interpreters/python/probe.ts';
 import { runCommand } from '../../../run-command.ts';
 import { findProgram } from '../../../search-path.ts';
@@ -88,7 +88,10 @@ async function build(base: PythonInfo, folder: string, signal: AbortSignal, prog
   writeFileSync(join(folder, 'ready'), '');
 
   function run(argv: string[]) {
-    const onLine = (line: string) => progress(line.slice(0, 120));
+    const onLine = (line: string) => {
+      const step = stepIn(line);
+      if (step !== undefined) progress(step);
+    };
     return runCommand(argv, { signal, timeout: BUILD_TIME, scratch: scratchOf(folder), onLine });
   }
 
