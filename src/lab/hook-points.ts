@@ -19,8 +19,8 @@ const PLACES: Record<string, Place> = {
 export function parseHookPoint(value: string | number, layers?: number): HookPoint {
   const point = pointOf(value);
   if (!point) throw new CuvetteError('invalid_input', `There is no hook point ${JSON.stringify(value)}. ${ADVICE}`);
-  const layer = point.layer < 0 ? point.layer + (layers ?? 0) : point.layer;
-  if (layer < 0 || layer >= (layers ?? Number.POSITIVE_INFINITY)) {
+  const layer = point.layer < 0 && layers !== undefined ? point.layer + layers : point.layer;
+  if (layer < 0 || (layers !== undefined && layer >= layers)) {
     const has = layers === undefined ? 'Layers count from 0.' : `The model has layers 0 to ${layers - 1}.`;
     throw new CuvetteError('invalid_input', `There is no layer ${point.layer}. ${has}`);
   }

@@ -12,7 +12,7 @@ export function parsePosition(spec: string | number): number {
   const [, name, offset] = /^(\w+)(?::([+-]?\d+))?$/.exec(text) ?? [];
   const base = name !== undefined && Object.hasOwn(NAMES, name) ? NAMES[name] : undefined;
   if (base === undefined) throw new CuvetteError('invalid_input', `There is no position ${show(spec)}. ${ADVICE}`);
-  const position = base + Number(offset ?? 0);
+  const position = offset === undefined ? base : base + Number(offset);
   // Counted from the end it must stay before the end, and counted from the start it must not become negative: both would mean another token.
   if (position < 0 !== base < 0) {
     throw new CuvetteError('invalid_input', `Position ${show(spec)} is outside of every prompt. ${ADVICE}`);

@@ -2,6 +2,7 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type { Engine } from '../engine.ts';
+import { logitOf } from '../logits.ts';
 import { mean } from '../statistics/summary.ts';
 import type { Evidence, Question } from './evidence.ts';
 import { singleTokensOf, type Token, tokenWithText } from './words.ts';
@@ -21,7 +22,7 @@ export async function chooseControls(
 ): Promise<Evidence['controls']> {
   const targets = [...target.positive, ...target.negative];
   const taken = new Set(targets.map((token) => token.id));
-  const given = await singleTokensOf(engine, question.controls ?? [], (token) => logits[token] ?? 0);
+  const given = await singleTokensOf(engine, question.controls ?? [], (token) => logitOf(logits, token));
   const overlap = given.find((token) => taken.has(token.id));
   if (overlap) {
     throw new CuvetteError(
@@ -35,7 +36,7 @@ export async function chooseControls(
   const tokens: Token[] = [...given];
   const wanted = given.length > 0 ? FEWEST : WANTED;
   const seen = new Set([...taken, ...given.map((token) => token.id)]);
-  for (const id of nearest(logits, mean(targets.map((token) => logits[token.id] ?? 0)), wanted, seen)) {
+  for (const id of nearest(logits, mean(targets.map((token) => logitOf(logits, token.id))), wanted, seen)) {
     if (tokens.length >= wanted) break;
     const token = await tokenWithText(engine, id);
     // The target's word in other letters is no control.
@@ -46,10 +47,10 @@ export async function chooseControls(
 
 /** First every second token of twice as many as wanted, then those between, then the rest. */
 function nearest(logits: Float64Array, level: number, wanted: number, seen: ReadonlySet<number>): number[] {
-  const distance = (token: number) => Math.abs((logits[token] ?? 0) - level);
+  const distance = (token: number) => Math.abs(logitOf(logits, token) - level);
   const ids = Array.from(logits.keys()).filter((token) => !seen.has(token));
   const ranked = ids.sort((a, b) => distance(a) - distance(b));
-  const near = ranked.slice(0, 2 * wanted).sort((a, b) => (logits[a] ?? 0) - (logits[b] ?? 0));
+  const near = ranked.slice(0, 2 * wanted).sort((a, b) => logitOf(logits, a) - logitOf(logits, b));
   const evens = near.filter((_, i) => i % 2 === 0);
   const odds = near.filter((_, i) => i % 2 === 1);
   return [...evens, ...odds, ...ranked.slice(2 * wanted, 3 * wanted)];

@@ -1,6 +1,7 @@
 /** The rows that a question is about: whether they can be asked about at all, and which of them belong together. */
 
 import { CuvetteError } from '../../errors.ts';
+import { missing } from '../missing.ts';
 import type { DatasetRow } from './evidence.ts';
 
 const FEWEST = 12;
@@ -44,13 +45,22 @@ export function checkDataset(rows: readonly DatasetRow[], name = 'The dataset', 
     );
   }
   for (const [pair, members] of groupsBy(rows, (row) => row.pair)) {
-    const labels = new Set(members.map((row) => rows[row]?.label));
+    const labels = new Set(labelsOf(rows, members));
     if (labels.size < 2) {
       throw bad(
         `Pair ${JSON.stringify(pair)} has no two rows with different labels. A pair is a prompt and its counterfactual: the same but for what the label is about.`,
       );
     }
   }
+}
+
+/** The labels of the chosen rows. */
+export function labelsOf(rows: readonly DatasetRow[], chosen: readonly number[]): (0 | 1)[] {
+  return chosen.map((row) => rowAt(rows, row).label);
+}
+
+export function rowAt(rows: readonly DatasetRow[], row: number): DatasetRow {
+  return rows[row] ?? missing('row of the dataset', row);
 }
 
 /** Row numbers by a key, in the order of their first rows; rows without one are left out. */
@@ -74,7 +84,7 @@ export function groupsBy(
  * in the list of the chosen.
  */
 export function clustersOf(rows: readonly DatasetRow[], chosen: readonly number[]): number[][][] {
-  const picked = chosen.flatMap((row) => rows[row] ?? []);
+  const picked = chosen.map((row) => rowAt(rows, row));
   const paired = [...groupsBy(picked, (row) => row.pair).values()];
   const single = (label: 0 | 1) =>
     picked.flatMap((row, place) => (row.pair === undefined && row.label === label ? [[place]] : []));
@@ -83,7 +93,7 @@ export function clustersOf(rows: readonly DatasetRow[], chosen: readonly number[
 
 /** Groups of the chosen rows within which labels may change places: pairs, and all rows without one. */
 export function exchangeable(rows: readonly DatasetRow[], chosen: readonly number[]): number[][] {
-  const picked = chosen.flatMap((row) => rows[row] ?? []);
+  const picked = chosen.map((row) => rowAt(rows, row));
   const paired = [...groupsBy(picked, (row) => row.pair).values()];
   const single = picked.flatMap((row, place) => (row.pair === undefined ? [place] : []));
   return single.length > 0 ? [...paired, single] : paired;

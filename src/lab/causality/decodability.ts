@@ -1,5 +1,7 @@
 /** Whether the classes can be told apart along a direction, beyond what chance, random directions and rote learning do. */
 
+import { missing } from '../missing.ts';
+import { pick } from '../pick.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
@@ -8,7 +10,7 @@ import { createRandom, type Random } from '../statistics/random.ts';
 import { createScorer, resolutionAmong, type Scorer, type Scores } from '../statistics/scores.ts';
 import { mean, quantile } from '../statistics/summary.ts';
 import { dot } from '../statistics/vectors.ts';
-import { clustersOf, exchangeable } from './dataset.ts';
+import { clustersOf, exchangeable, labelsOf, rowAt } from './dataset.ts';
 import { type Fit, fitDirection, rowsOf } from './direction.ts';
 import type { DatasetRow, Evidence, Separation } from './evidence.ts';
 
@@ -56,12 +58,7 @@ export function scoreRows(data: Labelled, rows: readonly number[], direction: Fl
   const labels = labelsOf(data.dataset, rows);
   const interval = bootstrapInterval(
     clustersOf(data.dataset, rows),
-    (places) =>
-      auroc(
-        places.map((place) => values[place] ?? 0),
-        places.map((place) => labels[place] ?? 0),
-        resolution,
-      ),
+    (places) => auroc(pick(values, places, 'score of row'), pick(labels, places, 'label of row'), resolution),
     BOOTSTRAPS,
     createRandom(data.seed, `bootstrap of ${name}`),
   );
@@ -74,10 +71,6 @@ function aurocOf({ values, resolution }: Scores, labels: ArrayLike<number>): num
 
 function scorerOf({ activations, width }: Labelled, rows: readonly number[]): Scorer {
   return createScorer(rowsOf(activations, rows, width), width);
-}
-
-export function labelsOf(dataset: readonly DatasetRow[], rows: readonly number[]): (0 | 1)[] {
-  return rows.map((row) => dataset[row]?.label ?? 0);
 }
 
 function permuteLabels(data: Labelled, { test }: Evidence['split'], scored: Separation): number[] {
@@ -125,7 +118,10 @@ function meansScorer(fitted: Float32Array, tested: Float32Array, width: number) 
   const resolve = resolutionAmong(tested, width);
   return (labels: Uint8Array): Scores => {
     const scores = differenceOfMeans(columns, labels);
-    const [squared = 0] = differenceOfMeans(scores.subarray(testedRows), labels);
+    const [squared = missing('squared length of the difference')] = differenceOfMeans(
+      scores.subarray(testedRows),
+      labels,
+    );
     return { values: scores.subarray(0, testedRows), resolution: resolve(Math.sqrt(Math.max(0, squared))) };
   };
 }
@@ -136,12 +132,12 @@ function meansScorer(fitted: Float32Array, tested: Float32Array, width: number) 
  */
 function controlTasks(data: Labelled, rows: readonly number[], fit: Fit): number {
   const random = createRandom(data.seed, 'control tasks');
-  const paired = rows.filter((row) => data.dataset[row]?.pair !== undefined);
+  const paired = rows.filter((row) => rowAt(data.dataset, row).pair !== undefined);
   const halves = paired.length > 0 ? halvesByMember(data, paired) : undefined;
   const values = Array.from({ length: TASKS }, () => {
     const shuffled = random.shuffle(rows);
     const [learned, asked] = halves ?? [shuffled.slice(0, rows.length >> 1), shuffled.slice(rows.length >> 1)];
-    const label = halves ? labelsByPair(data, learned, random) : labelsByRow(rows, random);
+    const label = halves ? labelsByPair(data, [...learned, ...asked], random) : labelsByRow(rows, random);
     const direction = fitDirection(rowsOf(data.activations, learned, data.width), learned.map(label), data.width, fit);
     return aurocOf(scorerOf(data, asked)(direction), asked.map(label));
   }).filter((value) => !Number.isNaN(value));
@@ -149,16 +145,18 @@ function controlTasks(data: Labelled, rows: readonly number[], fit: Fit): number
 }
 
 function halvesByMember({ dataset }: Labelled, rows: readonly number[]): [number[], number[]] {
-  return [rows.filter((row) => dataset[row]?.label === 0), rows.filter((row) => dataset[row]?.label === 1)];
+  const withLabel = (label: 0 | 1) => rows.filter((row) => rowAt(dataset, row).label === label);
+  return [withLabel(0), withLabel(1)];
 }
 
 function labelsByPair({ dataset }: Labelled, rows: readonly number[], random: Random): (row: number) => number {
-  const pairs = random.shuffle(new Set(rows.map((row) => dataset[row]?.pair)));
+  const pairOf = (row: number) => rowAt(dataset, row).pair ?? missing('pair of row', row);
+  const pairs = random.shuffle(new Set(rows.map(pairOf)));
   const places = new Map(pairs.map((pair, place) => [pair, place % 2]));
-  return (row) => places.get(dataset[row]?.pair) ?? 0;
+  return (row) => places.get(pairOf(row)) ?? missing('control label of row', row);
 }
 
 function labelsByRow(rows: readonly number[], random: Random): (row: number) => number {
   const places = new Map(random.shuffle(rows).map((row, place) => [row, place % 2]));
-  return (row) => places.get(row) ?? 0;
+  return (row) => places.get(row) ?? missing('control label of row', row);
 }

@@ -4,11 +4,12 @@
  */
 
 import type { Variant } from '../engine.ts';
+import { missing } from '../missing.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { scaled } from '../statistics/vectors.ts';
-import type { Margins, Meter } from './meter.ts';
-import { balancedMean, eachOf, partnerOf, type Subjects, signOf } from './subjects.ts';
+import { type Margins, type Meter, marginOf } from './meter.ts';
+import { balancedMean, eachOf, labelOf, partnerOf, type Subjects, signOf } from './subjects.ts';
 import { addAt, takeFrom } from './variants.ts';
 
 /** What is measured of each row under the four displacements, one after the other. */
@@ -32,7 +33,7 @@ export async function displaceAlong(meter: Meter, subjects: Subjects): Promise<D
   const doses = naturalDoses(subjects);
   const margins = await measureKinds(meter, subjects, 1, (kind, place) => {
     if (kind === 'swapped') return swap(subjects, place, 'along');
-    return addAt(subjects.site, place, scaled(subjects.direction, doses[kind][place] ?? 0));
+    return addAt(subjects.site, place, scaled(subjects.direction, doseOf(doses, kind, place)));
   });
   return displacedOf(margins, subjects, 0);
 }
@@ -40,7 +41,8 @@ export async function displaceAlong(meter: Meter, subjects: Subjects): Promise<D
 /** With what the row's partner has. */
 export function swap(subjects: Subjects, place: number, part: 'along' | 'rest' | 'all'): Variant {
   const { site, direction, activations } = subjects;
-  const source = activations[partnerOf(subjects, place)] ?? new Float32Array();
+  const partner = partnerOf(subjects, place);
+  const source = activations[partner] ?? missing('activation of row', partner);
   return takeFrom(site, place, source, part, direction);
 }
 
@@ -58,10 +60,9 @@ export async function displaceAtRandom(meter: Meter, subjects: Subjects, nulls: 
       return { vector, forth: scaled(vector, swing / 2), back: scaled(vector, -swing / 2) };
     });
     const margins = await measureKinds(meter, subjects, directions.length, (kind, place, which) => {
-      const direction = directions[which];
-      const shared = kind === 'forth' || kind === 'back' ? direction?.[kind] : undefined;
-      const vector = shared ?? scaled(direction?.vector ?? new Float32Array(width), doses[kind][place] ?? 0);
-      return addAt(site, place, vector);
+      const direction = directions[which] ?? missing('random direction', which);
+      const isShared = kind === 'forth' || kind === 'back';
+      return addAt(site, place, isShared ? direction[kind] : scaled(direction.vector, doseOf(doses, kind, place)));
     });
     directions.forEach((_, which) => {
       const parts = partsOf(subjects, meter.base, displacedOf(margins, subjects, which));
@@ -77,24 +78,34 @@ export async function displaceAtRandom(meter: Meter, subjects: Subjects, nulls: 
 export function partsOf(subjects: Subjects, base: Margins, displaced: Displaced): Parts<Float64Array> {
   const { forth, back, swapped, ablated } = displaced;
   const lost = ({ corrected }: Margins) =>
-    eachOf(subjects, (place) => signOf(subjects, place) * ((base.raw[place] ?? 0) - (corrected[place] ?? 0)));
+    eachOf(subjects, (place) => signOf(subjects, place) * (marginOf(base.raw, place) - marginOf(corrected, place)));
   return {
-    steering: eachOf(subjects, (place) => ((forth.corrected[place] ?? 0) - (back.corrected[place] ?? 0)) / 2),
+    steering: eachOf(subjects, (place) => (marginOf(forth.corrected, place) - marginOf(back.corrected, place)) / 2),
     interchange: lost(swapped),
     ablation: lost(ablated),
   };
 }
 
-function naturalDoses(subjects: Subjects): Record<keyof Displaced, Float64Array> {
-  const { labels, components, swing } = subjects;
-  const meanOf = (label: number) => mean(components.filter((_, place) => labels[place] === label));
+type Doses = Record<keyof Displaced, Float64Array>;
+
+function doseOf(doses: Doses, kind: keyof Displaced, place: number): number {
+  return doses[kind][place] ?? missing(`dose (${kind}) of row`, place);
+}
+
+function naturalDoses(subjects: Subjects): Doses {
+  const { components, swing } = subjects;
+  const meanOf = (label: number) => mean(components.filter((_, place) => labelOf(subjects, place) === label));
   const middle = (meanOf(0) + meanOf(1)) / 2;
   return {
     forth: components.map(() => swing / 2),
     back: components.map(() => -swing / 2),
-    swapped: components.map((own, place) => (components[partnerOf(subjects, place)] ?? own) - own),
+    swapped: components.map((own, place) => componentOf(subjects, partnerOf(subjects, place)) - own),
     ablated: components.map((own) => middle - own),
   };
+}
+
+function componentOf({ components }: Subjects, place: number): number {
+  return components[place] ?? missing('component of row', place);
 }
 
 /** All kinds of all rows, for so many directions. */
@@ -106,7 +117,8 @@ function measureKinds(
 ): Promise<Margins> {
   const [count, each] = [labels.length, labels.length * KINDS.length];
   return meter.measure(directions * each, (index) => {
-    const kind = KINDS[Math.floor((index % each) / count)] ?? 'forth';
+    const number = Math.floor((index % each) / count);
+    const kind = KINDS[number] ?? missing('kind of displacement', number);
     return variantOf(kind, index % count, Math.floor(index / each));
   });
 }

@@ -3,6 +3,7 @@
  * to its mean. Each is a share of the natural gap between the classes.
  */
 
+import { missing } from '../missing.ts';
 import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { holm } from '../statistics/holm.ts';
 import { chanceOf } from '../statistics/permutation.ts';
@@ -12,7 +13,7 @@ import { mean } from '../statistics/summary.ts';
 import { type Displaced, displaceAlong, displaceAtRandom, partsOf, swap } from './displacements.ts';
 import type { Dose, Effect, Evidence } from './evidence.ts';
 import { LEAST_GAP } from './limits.ts';
-import { isClamped, type Margins, type Meter } from './meter.ts';
+import { isClamped, type Margins, type Meter, marginOf } from './meter.ts';
 import { balancedMean, eachOf, partnerOf, type Subjects, signOf, signOfGap, wholeOf } from './subjects.ts';
 
 const BOOTSTRAPS = 1000;
@@ -40,10 +41,7 @@ export async function measureEffects(
     testEffect(subjects, 'interchange', parts.interchange, natural.between, nulls.interchange),
     testEffect(subjects, 'ablation', parts.ablation, natural.own, nulls.ablation),
   ] as const;
-  const [s = 1, i = 1, n = 1] = holm(
-    tests.map((test) => test.p),
-    multiplicity.tests,
-  );
+  const [s, i, n] = adjustedOf(tests, multiplicity.tests);
   const [steering, interchange, ablation] = tests;
   const { margins, sign } = natural.own;
   return {
@@ -66,6 +64,19 @@ export async function measureEffects(
   };
 }
 
+/** Adjusted for all tests of the lab session. */
+function adjustedOf(tests: readonly [Effect, Effect, Effect], count: number): [number, number, number] {
+  const [
+    s = missing('adjusted p of steering'),
+    i = missing('adjusted p of interchange'),
+    n = missing('adjusted p of ablation'),
+  ] = holm(
+    tests.map((test) => test.p),
+    count,
+  );
+  return [s, i, n];
+}
+
 /** What the model does by itself, as margins by the sign of the label. */
 interface Natural {
   margins: Float64Array;
@@ -77,7 +88,7 @@ interface Natural {
 
 /** Of each row, and between it and its partner, where the gap is there twice. */
 function naturalMargins({ raw }: Margins, subjects: Subjects): { own: Natural; between: Natural } {
-  const margin = (place: number) => raw[place] ?? 0;
+  const margin = (place: number) => marginOf(raw, place);
   const own = eachOf(subjects, (place) => signOf(subjects, place) * margin(place));
   const between = eachOf(
     subjects,
@@ -106,7 +117,7 @@ async function swapRest(
   );
   const whole = wholeIn(subjects, natural);
   const moved = (values: Float64Array) =>
-    eachOf(subjects, (place) => signOf(subjects, place) * ((meter.base.raw[place] ?? 0) - (values[place] ?? 0)));
+    eachOf(subjects, (place) => signOf(subjects, place) * (marginOf(meter.base.raw, place) - marginOf(values, place)));
   return {
     // Whether anything passes is asked before any correction: a change of temperature is something, too.
     full: balancedMean(subjects, moved(margins.raw.subarray(0, count))) / whole,
@@ -158,7 +169,7 @@ function describeBehaviour({ raw }: Margins, subjects: Subjects, own: Float64Arr
 function uncorrectedSteering(subjects: Subjects, { forth, back }: Displaced): number {
   return balancedMean(
     subjects,
-    eachOf(subjects, (place) => ((forth.raw[place] ?? 0) - (back.raw[place] ?? 0)) / 2),
+    eachOf(subjects, (place) => (marginOf(forth.raw, place) - marginOf(back.raw, place)) / 2),
   );
 }
 
@@ -177,8 +188,8 @@ function preferenceFlips(
   { swapped }: Displaced,
 ): Effects['interchange']['flips'] {
   const flipped = eachOf(subjects, (place) => {
-    const [own, other] = [raw[place] ?? 0, raw[partnerOf(subjects, place)] ?? 0];
-    const now = swapped.corrected[place] ?? 0;
+    const [own, other] = [marginOf(raw, place), marginOf(raw, partnerOf(subjects, place))];
+    const now = marginOf(swapped.corrected, place);
     return own * now < 0 && other * now > 0 ? 1 : 0;
   });
   return shareOf(flipped.filter((value) => value === 1).length, flipped.length);

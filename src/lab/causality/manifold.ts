@@ -3,12 +3,13 @@
  * can wake a pathway that sleeps in all of the data, and its effect then says nothing about what the model does by itself.
  */
 
+import { missing } from '../missing.ts';
 import { choleskySolver } from '../statistics/cholesky.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean, quantile } from '../statistics/summary.ts';
 import { centreRows, dot, norm } from '../statistics/vectors.ts';
 import type { Evidence } from './evidence.ts';
-import { portions, type Run, runChecked, type Site } from './readings.ts';
+import { activationsOf, portions, type Run, runChecked, type Site } from './readings.ts';
 
 const PROMPTS = 128;
 const BASIS = 384;
@@ -31,8 +32,10 @@ export async function readManifold(
   const point = { layer: site.layer, place: site.place };
   for (const [from, to] of portions(chosen.length, 32)) {
     const taps = [{ point, positions: { from: 1 } }];
-    for (const { activations } of await runChecked(run, { prompts: chosen.slice(from, to), taps })) {
-      const [all = new Float32Array()] = activations;
+    const some = chosen.slice(from, to);
+    const results = await runChecked(run, { prompts: some, taps });
+    for (const [i, tokens] of some.entries()) {
+      const all = activationsOf(results, i, (tokens.length - 1) * width);
       for (let offset = 0; offset < all.length; offset += width) rows.push(all.subarray(offset, offset + width));
     }
   }
@@ -71,16 +74,15 @@ export function onManifold(
 function reachIn(basis: Float64Array, width: number): (vector: Float64Array) => number {
   const count = basis.length / width;
   const row = (i: number) => basis.subarray(i * width, (i + 1) * width);
+  const ridge = LIVED_IN * count * typicalVariance(basis, width) || 1e-12;
   const products = new Float64Array(count * count);
   for (let i = 0; i < count; i++) {
     for (let j = 0; j <= i; j++) {
-      const product = dot(basis, row(j), i * width);
+      const product = dot(basis, row(j), i * width) + (i === j ? ridge : 0);
       products[i * count + j] = product;
       products[j * count + i] = product;
     }
   }
-  const ridge = LIVED_IN * count * typicalVariance(basis, width) || 1e-12;
-  for (let i = 0; i < count; i++) products[i * count + i] = (products[i * count + i] ?? 0) + ridge;
   const solve = choleskySolver(products, count);
   return (vector) => {
     const along = Float64Array.from({ length: count }, (_, i) => dot(basis, vector, i * width));
@@ -93,7 +95,8 @@ function typicalVariance(basis: Float64Array, width: number): number {
   const count = basis.length / width;
   const variances = new Float64Array(width);
   basis.forEach((value, i) => {
-    variances[i % width] = (variances[i % width] ?? 0) + value ** 2 / count;
+    const column = i % width;
+    variances[column] = (variances[column] ?? missing('variance of column', column)) + value ** 2 / count;
   });
   return quantile(variances, 0.5);
 }

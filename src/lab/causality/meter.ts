@@ -5,10 +5,11 @@
  */
 
 import type { Variant } from '../engine.ts';
+import { missing } from '../missing.ts';
 import { leastSquares } from '../statistics/least-squares.ts';
 import { mean } from '../statistics/summary.ts';
 import type { Evidence } from './evidence.ts';
-import { portionOf, portions, type Run, runChecked } from './readings.ts';
+import { logitsOf, portionOf, portions, type Run, runChecked } from './readings.ts';
 
 /** Factors beyond these say that the run is broken, not that it is hot or cold. */
 const COLDEST = 0.1;
@@ -23,6 +24,11 @@ export interface Margins {
   positive: Float64Array;
   negative: Float64Array;
   control: Float64Array;
+}
+
+/** The number of one run. */
+export function marginOf(margins: Float64Array, run: number): number {
+  return margins[run] ?? missing('margin of run', run);
 }
 
 export interface Meter {
@@ -51,7 +57,7 @@ export async function createMeter(
       const variants = Array.from({ length: to - from }, (_, i) => variantAt(from + i));
       const results = await runChecked(run, { prompts, variants, logits: { positions: [-1], tokens } });
       variants.forEach(({ prompt }, i) => {
-        take(results[i]?.logits ?? new Float32Array(tokens.length), from + i, prompt);
+        take(logitsOf(results, i, tokens.length), from + i, prompt);
       });
     }
   }
@@ -84,7 +90,7 @@ export async function createMeter(
     async measure(count, variantAt) {
       const margins = emptyMargins(count);
       await read(count, variantAt, (logits, index, prompt) => {
-        put(margins, index, logits, baseLogits[prompt] ?? logits);
+        put(margins, index, logits, baseLogits[prompt] ?? missing('logits of the unchanged prompt', prompt));
       });
       return margins;
     },

@@ -1,11 +1,12 @@
 /** The guard of a dose: how much it harms the model on text that has nothing to do with the question. */
 
 import type { Variant } from '../engine.ts';
+import { missing } from '../missing.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { scaled } from '../statistics/vectors.ts';
 import type { Dose, Evidence } from './evidence.ts';
-import { portions, type Run, runChecked, type Site } from './readings.ts';
+import { portions, type Run, runChecked, type Site, surpriseOf } from './readings.ts';
 
 const RANDOM_DIRECTIONS = 3;
 
@@ -68,17 +69,17 @@ async function harm(run: Run, prompts: readonly number[][], site: Site, vector: 
       { prompt, interventions: [intervention] },
     ]);
     const results = await runChecked(run, { prompts: some, variants, surprise: true });
-    some.forEach((_, i) => {
-      const [before, after] = [results[2 * i]?.surprise, results[2 * i + 1]?.surprise];
-      if (!before || !after) return;
+    some.forEach(({ length }, i) => {
+      const before = surpriseOf(results, 2 * i, length);
+      const after = surpriseOf(results, 2 * i + 1, length);
       // The first token is left as it is, and so is what is foreseen from it alone.
       for (let token = 1; token < before.logProbabilities.length; token++) {
-        base += before.logProbabilities[token] ?? 0;
-        changed += after.logProbabilities[token] ?? 0;
+        base += before.logProbabilities[token] ?? missing('log probability of token', token);
+        changed += after.logProbabilities[token] ?? missing('log probability of token', token);
         tokens++;
       }
       for (let position = 1; position < after.divergences.length; position++) {
-        divergence += after.divergences[position] ?? 0;
+        divergence += after.divergences[position] ?? missing('divergence at position', position);
         positions++;
       }
     });

@@ -1,6 +1,7 @@
 /** Which row each row is compared with: its counterfactual. */
 
 import type { Random } from '../statistics/random.ts';
+import { rowAt } from './dataset.ts';
 import type { DatasetRow, Evidence } from './evidence.ts';
 
 /** Places of the partners in the list of the chosen: of the same pair where there is one, else of the other label, best of the same template. */
@@ -9,7 +10,7 @@ export function choosePartners(
   chosen: readonly number[],
   random: Random,
 ): { places: number[]; kinds: Evidence['interchange']['partners'] } {
-  const rows = chosen.flatMap((row) => dataset[row] ?? []);
+  const rows = chosen.map((row) => rowAt(dataset, row));
   const kinds = { pair: 0, template: 0, any: 0 };
   const places = rows.map((row) => {
     const others = rows.flatMap((other, place) => (other.label === row.label ? [] : [{ other, place }]));

@@ -5,7 +5,9 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type { Engine } from '../engine.ts';
+import { logitOf } from '../logits.ts';
 import { hashOf, hashOfNumbers } from '../manifest.ts';
+import { pick } from '../pick.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
 import { createRandom } from '../statistics/random.ts';
 import { project } from '../statistics/scores.ts';
@@ -13,8 +15,8 @@ import { mean } from '../statistics/summary.ts';
 import { dot, norm } from '../statistics/vectors.ts';
 import { measureAnswerFlips } from './answers.ts';
 import { chooseControls } from './controls.ts';
-import { checkDataset, clustersOf, groupsBy } from './dataset.ts';
-import { type Labelled, labelsOf, measureDecodability, scoreRows } from './decodability.ts';
+import { checkDataset, clustersOf, groupsBy, labelsOf } from './dataset.ts';
+import { type Labelled, measureDecodability, scoreRows } from './decodability.ts';
 import { fitDirection, givenDirection, rowsOf } from './direction.ts';
 import { measureEffects } from './effects.ts';
 import type { DatasetRow, Evidence, Question } from './evidence.ts';
@@ -66,7 +68,7 @@ export async function runProtocol(engine: Engine, question: Question, context: P
         );
 
   const looked = split.discovery.length > 0 ? split.discovery : split.test;
-  const logits = await meanLogits(run, pick(prompts, looked), labelsOf(dataset, looked));
+  const logits = await meanLogits(run, pick(prompts, looked, 'prompt'), labelsOf(dataset, looked));
   const target = await chooseTarget(engine, question, logits);
   const controls = await chooseControls(engine, question, target, middle(logits));
 
@@ -85,7 +87,7 @@ export async function runProtocol(engine: Engine, question: Question, context: P
     direction,
     swing: measures.swing,
   };
-  const intervened = pick(prompts, split.intervened);
+  const intervened = pick(prompts, split.intervened, 'prompt');
   const doseOf = doseIn(measures);
   const meter = await createMeter(run, intervened, target, controls);
   const effects = await measureEffects(meter, subjects, multiplicity, doseOf);
@@ -93,7 +95,7 @@ export async function runProtocol(engine: Engine, question: Question, context: P
   const setup = { site, seed, prompts: intervened, direction, ...measures, target, controls, gapSign };
   const sweep = await measureSweep(run, setup, question.sweep);
   const answerFlips = await measureAnswerFlips(run, intervened, subjects, target, gapSign);
-  const manifold = await readManifold(run, [...pick(prompts, split.test), ...neutral], site, seed);
+  const manifold = await readManifold(run, [...pick(prompts, split.test, 'prompt'), ...neutral], site, seed);
   const harm = await measureNeutral(run, neutral, site, direction, doseOf(Math.abs(measures.swing) / 2), seed);
   const matched = await scoreMatched(run, question, direction);
 
@@ -218,13 +220,6 @@ function summaryOf({ dataset, neutralPrompts: neutral, structureMatched }: Quest
   };
 }
 
-function pick<T>(values: readonly T[], places: readonly number[]): T[] {
-  return places.flatMap((place) => {
-    const value = values[place];
-    return value === undefined ? [] : [value];
-  });
-}
-
 function middle([a, b]: readonly [Float64Array, Float64Array]): Float64Array {
-  return a.map((value, i) => (value + (b[i] ?? 0)) / 2);
+  return a.map((value, i) => (value + logitOf(b, i)) / 2);
 }

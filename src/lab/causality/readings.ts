@@ -2,7 +2,10 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type { Engine, RunRequest, Variant, VariantResult } from '../engine.ts';
+import { logitOf } from '../logits.ts';
+import { missing } from '../missing.ts';
 import { resolvePositions } from '../positions.ts';
+import { addScaled } from '../statistics/vectors.ts';
 import type { Evidence } from './evidence.ts';
 
 export type Site = Evidence['site'];
@@ -35,8 +38,8 @@ export async function readSite(run: Run, prompts: readonly number[][], site: Sit
       prompts: prompts.slice(from, to),
       taps: [{ point: site, positions: [site.position] }],
     });
-    results.forEach((result, i) => {
-      rows.set(result.activations[0] ?? [], (from + i) * width);
+    results.forEach((_, i) => {
+      rows.set(activationsOf(results, i, width), (from + i) * width);
     });
   }
   return rows;
@@ -49,21 +52,43 @@ export async function meanLogits(
   labels: ArrayLike<number>,
 ): Promise<[Float64Array, Float64Array]> {
   const { vocabulary } = run.engine.describe();
-  const sums: [Float64Array, Float64Array] = [new Float64Array(vocabulary), new Float64Array(vocabulary)];
-  const counts = [0, 0];
+  const negative = { count: 0, sum: new Float64Array(vocabulary) };
+  const positive = { count: 0, sum: new Float64Array(vocabulary) };
   for (const [from, to] of portions(prompts.length, portionOf(vocabulary))) {
     const results = await runChecked(run, { prompts: prompts.slice(from, to), logits: { positions: [-1] } });
-    results.forEach(({ logits }, i) => {
-      const label = labels[from + i] === 1 ? 1 : 0;
-      counts[label] = (counts[label] ?? 0) + 1;
-      const sum = sums[label];
-      for (let token = 0; token < vocabulary; token++) sum[token] = (sum[token] ?? 0) + (logits?.[token] ?? 0);
+    results.forEach((_, i) => {
+      const label = labels[from + i] ?? missing('label of prompt', from + i);
+      const own = label === 1 ? positive : negative;
+      own.count++;
+      addScaled(own.sum, logitsOf(results, i, vocabulary), 0, 1);
     });
   }
-  sums.forEach((sum, label) => {
-    for (let token = 0; token < vocabulary; token++) sum[token] = (sum[token] ?? 0) / (counts[label] ?? 1);
-  });
-  return sums;
+  for (const { count, sum } of [negative, positive]) {
+    for (let token = 0; token < vocabulary; token++) sum[token] = logitOf(sum, token) / count;
+  }
+  return [negative.sum, positive.sum];
+}
+
+/** Of one variant that so many logits were asked for. */
+export function logitsOf(results: readonly VariantResult[], variant: number, count: number): Float32Array {
+  const logits = results[variant]?.logits ?? missing('logits of variant', variant);
+  checkCount(`logits of variant ${variant}`, logits.length, count);
+  return logits;
+}
+
+/** Of one variant at the only tap, where so many numbers were asked for. */
+export function activationsOf(results: readonly VariantResult[], variant: number, count: number): Float32Array {
+  const activations = results[variant]?.activations[0] ?? missing('activation of variant', variant);
+  checkCount(`numbers of the activations of variant ${variant}`, activations.length, count);
+  return activations;
+}
+
+/** Of one variant of a prompt with so many tokens. */
+export function surpriseOf(results: readonly VariantResult[], variant: number, tokens: number) {
+  const surprise = results[variant]?.surprise ?? missing('surprise of variant', variant);
+  checkCount(`log probabilities of variant ${variant}`, surprise.logProbabilities.length, tokens - 1);
+  checkCount(`divergences of variant ${variant}`, surprise.divergences.length, tokens);
+  return surprise;
 }
 
 /** How many variants of so many numbers each go into one request. */
@@ -81,13 +106,12 @@ export async function runChecked(run: Run, request: RunRequest): Promise<Variant
   const results = await run.engine.run(request, run.signal);
   const variants: readonly Variant[] | undefined = request.variants;
   const expected = variants?.length ?? request.prompts.length;
-  if (results.length !== expected) {
-    throw new CuvetteError('internal', `The engine was asked for ${expected} results and gave ${results.length}.`);
-  }
+  checkCount('results', results.length, expected);
   for (const [i, { activations, logits, surprise }] of results.entries()) {
     const lists = [...activations, logits, surprise?.logProbabilities, surprise?.divergences];
     if (lists.every((list) => list === undefined || allFinite(list))) continue;
-    const changed = (variants?.[i]?.interventions.length ?? 0) > 0 ? 'under an intervention' : 'as it is';
+    const { interventions } = variants?.[i] ?? { interventions: [] };
+    const changed = interventions.length > 0 ? 'under an intervention' : 'as it is';
     throw new CuvetteError(
       'bad_model',
       `The model ${run.engine.describe().id} gave a number that is not finite, ${changed}. Its weights may be damaged, or the activation too large for its precision. There is no verdict.`,
@@ -97,9 +121,14 @@ export async function runChecked(run: Run, request: RunRequest): Promise<Variant
   return results;
 }
 
+function checkCount(what: string, given: number, expected: number): void {
+  if (given === expected) return;
+  throw new CuvetteError('internal', `The engine was asked for ${expected} ${what} and gave ${given}.`);
+}
+
 function allFinite(list: Float32Array): boolean {
   let sum = 0;
   // A sum of zeros stays a number unless one of the factors is not finite.
-  for (let i = 0; i < list.length; i++) sum += (list[i] ?? 0) * 0;
+  for (let i = 0; i < list.length; i++) sum += (list[i] ?? missing('number', i)) * 0;
   return sum === 0;
 }

@@ -2,7 +2,7 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type { Random } from '../statistics/random.ts';
-import { groupsBy } from './dataset.ts';
+import { groupsBy, labelsOf, rowAt } from './dataset.ts';
 import type { DatasetRow, Evidence, Question } from './evidence.ts';
 
 /** Rows of a class that a half must have to be of use. */
@@ -48,9 +48,9 @@ function halve(
   const loose = dataset.flatMap((row, number) => (by === 'row' || row[by] === undefined ? [[number]] : []));
   const halves: [number[], number[]] = [[], []];
   for (const group of random.shuffle([...named.values(), ...loose])) {
-    const label = dataset[group[0] ?? 0]?.label;
+    const [label, ...others] = labelsOf(dataset, group);
     const weight = (half: number[]) =>
-      half.length + half.filter((row) => group.length === 1 && dataset[row]?.label === label).length;
+      half.length + (others.length === 0 ? labelsOf(dataset, half).filter((one) => one === label).length : 0);
     const [first, second] = halves;
     (weight(first) <= weight(second) ? first : second).push(...group);
   }
@@ -59,13 +59,13 @@ function halve(
 }
 
 function isUsable(dataset: readonly DatasetRow[], rows: readonly number[]): boolean {
-  const positives = rows.filter((row) => dataset[row]?.label === 1).length;
+  const positives = rows.filter((row) => rowAt(dataset, row).label === 1).length;
   return Math.min(positives, rows.length - positives) >= FEWEST;
 }
 
 /** With every row of the pairs that the rows belong to. */
 function withPartners(dataset: readonly DatasetRow[], rows: readonly number[]): number[] {
-  const pairs = new Set(rows.map((row) => dataset[row]?.pair).filter((pair) => pair !== undefined));
+  const pairs = new Set(rows.map((row) => rowAt(dataset, row).pair).filter((pair) => pair !== undefined));
   return dataset.flatMap((row, number) =>
     rows.includes(number) || (row.pair !== undefined && pairs.has(row.pair)) ? [number] : [],
   );
@@ -86,13 +86,15 @@ function finish(
 function choose(dataset: readonly DatasetRow[], test: number[], random: Random): number[] {
   if (test.length <= INTERVENED) return test;
   const tested = new Set(test);
-  const pairs = [...groupsBy(dataset, (row) => row.pair).values()].filter(([first = -1]) => tested.has(first));
-  const single = test.filter((row) => dataset[row]?.pair === undefined).map((row) => [row]);
+  const pairs = [...groupsBy(dataset, (row) => row.pair).values()].filter(
+    ([first]) => first !== undefined && tested.has(first),
+  );
+  const single = test.filter((row) => rowAt(dataset, row).pair === undefined).map((row) => [row]);
   const groups = [...random.shuffle(pairs), ...random.shuffle(single)];
   const chosen: number[] = [];
   const room = { 0: INTERVENED / 2, 1: INTERVENED / 2 };
   for (const group of groups) {
-    const positives = group.filter((row) => dataset[row]?.label === 1).length;
+    const positives = group.filter((row) => rowAt(dataset, row).label === 1).length;
     const negatives = group.length - positives;
     if (room[1] < positives || room[0] < negatives) continue;
     room[1] -= positives;

@@ -1,5 +1,6 @@
 /** The rows that interventions are made on, in the order of `split.intervened`, and sums over them that treat both classes alike. */
 
+import { missing } from '../missing.ts';
 import { LEAST_GAP } from './limits.ts';
 import type { Site } from './readings.ts';
 
@@ -25,27 +26,33 @@ export function eachOf({ labels }: Subjects, valueAt: (place: number) => number)
   return Float64Array.from({ length: labels.length }, (_, place) => valueAt(place));
 }
 
+export function labelOf({ labels }: Subjects, place: number): 0 | 1 {
+  return labels[place] ?? missing('label of row', place);
+}
+
 /** 1 or -1, by the label. */
-export function signOf({ labels }: Subjects, place: number): 1 | -1 {
-  return labels[place] === 1 ? 1 : -1;
+export function signOf(subjects: Subjects, place: number): 1 | -1 {
+  return labelOf(subjects, place) === 1 ? 1 : -1;
 }
 
 export function partnerOf({ partners }: Subjects, place: number): number {
-  return partners[place] ?? place;
+  return partners[place] ?? missing('partner of row', place);
 }
 
 /** The mean of both classes' means, so that the larger class does not weigh more. */
-export function balancedMean({ labels }: Subjects, values: Float64Array, places?: readonly number[]): number {
-  const sums = [0, 0];
-  const counts = [0, 0];
+export function balancedMean(subjects: Subjects, values: Float64Array, places?: readonly number[]): number {
+  const [negative, positive] = [
+    { sum: 0, count: 0 },
+    { sum: 0, count: 0 },
+  ];
   const take = (place: number) => {
-    const label = labels[place] ?? 0;
-    sums[label] = (sums[label] ?? 0) + (values[place] ?? 0);
-    counts[label] = (counts[label] ?? 0) + 1;
+    const own = labelOf(subjects, place) === 1 ? positive : negative;
+    own.sum += values[place] ?? missing('value of row', place);
+    own.count++;
   };
   if (places) places.forEach(take);
   else for (let place = 0; place < values.length; place++) take(place);
-  return ((sums[0] ?? 0) / (counts[0] || 1) + (sums[1] ?? 0) / (counts[1] || 1)) / 2;
+  return (negative.sum / (negative.count || 1) + positive.sum / (positive.count || 1)) / 2;
 }
 
 /** Which way the natural gap points. Where there is next to none that is chance, and it is taken to point up. */

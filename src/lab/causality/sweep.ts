@@ -4,12 +4,13 @@
  */
 
 import type { Variant } from '../engine.ts';
+import { likeliest, logitOf } from '../logits.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { scaled } from '../statistics/vectors.ts';
 import type { Dose, Evidence, Question, SweepRow } from './evidence.ts';
-import { portionOf, portions, type Run, runChecked, type Site } from './readings.ts';
+import { logitsOf, portionOf, portions, type Run, runChecked, type Site } from './readings.ts';
 import { addAt } from './variants.ts';
 
 /** In lengths of the activation. */
@@ -55,7 +56,7 @@ export async function measureSweep(run: Run, setup: SweepSetup, asked: Question[
     });
     let base: Float32Array = new Float32Array();
     planned.forEach(({ cell }, i) => {
-      const logits = results[i]?.logits ?? base;
+      const logits = logitsOf(results, i, vocabulary);
       if (cell) cell.count(base, logits);
       else base = logits;
     });
@@ -102,7 +103,7 @@ function createCell(setup: SweepSetup, absolute: number, directions: readonly Fl
       size += products.size;
       changed += products.changed;
       explained += products.size === 0 ? 0 : products.common ** 2 / products.size;
-      const delta = (id: number) => (logits[id] ?? 0) - (base[id] ?? 0);
+      const delta = (id: number) => logitOf(logits, id) - logitOf(base, id);
       relative += mean(ids.map(delta)) - mean(controls.map(delta));
     },
     row: () => ({
@@ -123,19 +124,11 @@ function centredProducts(base: Float32Array, logits: Float32Array) {
   const [baseMean, mean1] = [mean(base), mean(logits)];
   let [size, changed, common] = [0, 0, 0];
   for (let token = 0; token < base.length; token++) {
-    const z = (base[token] ?? 0) - baseMean;
-    const delta = (logits[token] ?? 0) - mean1 - z;
+    const z = logitOf(base, token) - baseMean;
+    const delta = logitOf(logits, token) - mean1 - z;
     size += z * z;
     changed += delta * delta;
     common += z * delta;
   }
   return { size, changed, common };
-}
-
-export function likeliest(logits: Float32Array): number {
-  let best = 0;
-  for (let token = 1; token < logits.length; token++) {
-    if ((logits[token] ?? 0) > (logits[best] ?? 0)) best = token;
-  }
-  return best;
 }

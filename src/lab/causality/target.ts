@@ -2,6 +2,7 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type { Engine } from '../engine.ts';
+import { logitOf } from '../logits.ts';
 import type { Evidence, Question } from './evidence.ts';
 import { type Token, tokensOf, tokenWithText } from './words.ts';
 
@@ -12,7 +13,7 @@ export async function chooseTarget(
   [negative, positive]: readonly [Float64Array, Float64Array],
 ): Promise<Evidence['target']> {
   if (question.target) {
-    const likelihood = (token: number) => (negative[token] ?? 0) + (positive[token] ?? 0);
+    const likelihood = (token: number) => logitOf(negative, token) + logitOf(positive, token);
     const [forPositive, forNegative] = await Promise.all([
       tokensOf(engine, question.target.positive, likelihood),
       tokensOf(engine, question.target.negative, likelihood),
@@ -21,7 +22,7 @@ export async function chooseTarget(
     return { positive: forPositive, negative: forNegative, chosen: 'given' };
   }
   let [most, least] = [0, 0];
-  const difference = (token: number) => (positive[token] ?? 0) - (negative[token] ?? 0);
+  const difference = (token: number) => logitOf(positive, token) - logitOf(negative, token);
   for (let token = 1; token < positive.length; token++) {
     if (difference(token) > difference(most)) most = token;
     if (difference(token) < difference(least)) least = token;

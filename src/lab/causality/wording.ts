@@ -1,5 +1,6 @@
 /** What a verdict says in plain sentences, and what it leaves unsaid. */
 
+import { missing } from '../missing.ts';
 import type { Evidence, Reason, VerdictName } from './evidence.ts';
 
 export function sentenceOf(reason: Reason, evidence: Evidence): string {
@@ -20,7 +21,7 @@ const SENTENCES: Record<Reason, (evidence: Evidence) => string> = {
   'not-decodable': ({ decodability: { auroc, interval } }) =>
     `The classes cannot be told apart along this direction on rows that it was not found in (AUROC ${number(auroc)}, 95 % interval ${number(interval.low)} to ${number(interval.high)}), so that nothing can be said about its use.`,
   'confounded-structural': ({ structureMatched, decodability }) =>
-    `The direction tells the classes apart (AUROC ${number(decodability.auroc)}), but not on the structure-matched set (${number(structureMatched?.auroc ?? Number.NaN)}): it may read the wording and not the concept.`,
+    `The direction tells the classes apart (AUROC ${number(decodability.auroc)}), but not on the structure-matched set (${number(structureMatched?.auroc ?? missing('AUROC of the structure-matched set'))}): it may read the wording and not the concept.`,
   'behaviour-not-expressed': ({ behaviour }) =>
     `The model does not answer the two classes differently (gap ${number(behaviour.gap)} logits), so that there is no behaviour for the direction to cause.`,
   'insufficient-nulls': ({ multiplicity: { nulls, needed, tests } }) =>

@@ -2,6 +2,7 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type { Engine } from '../engine.ts';
+import { missing } from '../missing.ts';
 
 export interface Token {
   id: number;
@@ -20,7 +21,7 @@ export async function tokensOf(
   const found = await Promise.all(words.map((word) => singleToken(engine, word, likelihood)));
   const tokens = new Map<number, Token>();
   for (const [i, token] of found.entries()) {
-    if (!token) throw await severalTokens(engine, words[i] ?? '');
+    if (!token) throw await severalTokens(engine, words[i] ?? missing('target word', i));
     tokens.set(token.id, token);
   }
   return [...tokens.values()];
@@ -51,7 +52,7 @@ async function singleToken(
   const pieces = await engine.tokenize(variants, { special: false });
   const single = pieces.flatMap((tokens, i) => {
     const [id] = tokens;
-    return tokens.length === 1 && id !== undefined ? [{ id, text: variants[i] ?? word }] : [];
+    return tokens.length === 1 && id !== undefined ? [{ id, text: variants[i] ?? missing('spelling', i) }] : [];
   });
   const [first, second] = single;
   if (spaced || !first || !second) return first;

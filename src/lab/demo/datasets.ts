@@ -1,6 +1,7 @@
 /** What the demo and the tests ask the shipped model: pairs of prompts that differ in one thing only, with what the model says next. */
 
 import type { DatasetRow } from '../causality/evidence.ts';
+import { missing } from '../missing.ts';
 import { createRandom, type Random } from '../statistics/random.ts';
 import { inventNoun, isHeldOut, isHeldOutOpinion, number, writeDocuments, writePlace } from './text.ts';
 import {
@@ -79,7 +80,7 @@ export function reviewPairs(seed: number, count: number): DatasetRow[] {
       return [first, random.choose(words.filter((second) => isHeldOutOpinion(first, second)))];
     });
     return (label) => {
-      const [first, second] = opinions[label] ?? [];
+      const [first, second] = opinions[label] ?? missing('opinion of label', label);
       return `${REVIEW_FLAG}: The ${noun.singular} at the ${venue.singular} was ${first}. The ${other.plural} were very ${second}. Verdict:`;
     };
   });

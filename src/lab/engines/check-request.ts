@@ -3,6 +3,7 @@
 import { CuvetteError } from '../../errors.ts';
 import type { GenerateRequest, HookPoint, Intervention, ModelDescription, Positions, RunRequest } from '../engine.ts';
 import { formatHookPoint } from '../hook-points.ts';
+import { missing } from '../missing.ts';
 
 /** What of a model limits what can be asked of it. */
 type ModelLimits = Pick<ModelDescription, 'layers' | 'width' | 'vocabulary' | 'context'>;
@@ -72,7 +73,10 @@ function checkPoint({ layer }: HookPoint, { layers }: ModelLimits): void {
 
 function checkInPrompts(positions: Positions, { prompts, variants }: Texts): void {
   const used = variants ? new Set(variants.map(({ prompt }) => prompt)) : prompts.keys();
-  for (const number of used) checkPositions(positions, number, prompts[number]?.length ?? 0);
+  for (const number of used) {
+    const { length } = prompts[number] ?? missing('prompt', number);
+    checkPositions(positions, number, length);
+  }
 }
 
 function checkPositions(positions: Positions, prompt: number, length: number): void {

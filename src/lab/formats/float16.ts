@@ -1,16 +1,21 @@
 /** Owns numbers of 16 bits: halves (IEEE 754 binary16) and bfloat16, to and from 32-bit floats, whole arrays at a time. */
 
+import { missing } from '../missing.ts';
+
 let halves: Float32Array | undefined;
 
 export function widenHalves(source: Uint16Array, target: Float32Array): void {
   halves ??= tableOfHalves();
-  for (let i = 0; i < source.length; i++) target[i] = halves[source[i] ?? 0] ?? 0;
+  for (let i = 0; i < source.length; i++) {
+    const half = source[i] ?? missing('half', i);
+    target[i] = halves[half] ?? missing('value of the half', half);
+  }
 }
 
 /** A bfloat16 is the upper half of the 32-bit float. */
 export function widenBfloats(source: Uint16Array, target: Float32Array): void {
   const bits = new Uint32Array(target.buffer, target.byteOffset, target.length);
-  for (let i = 0; i < source.length; i++) bits[i] = (source[i] ?? 0) << 16;
+  for (let i = 0; i < source.length; i++) bits[i] = (source[i] ?? missing('bfloat16', i)) << 16;
 }
 
 /** To the nearest half; ties go to the even one, and what is too large becomes infinite. */
@@ -26,7 +31,7 @@ export function narrowToBfloats(source: Float32Array): Uint16Array<ArrayBuffer> 
 function narrowed(source: Float32Array, narrow: (bits: number) => number): Uint16Array<ArrayBuffer> {
   const bits = new Uint32Array(source.buffer, source.byteOffset, source.length);
   const target = new Uint16Array(bits.length);
-  for (let i = 0; i < bits.length; i++) target[i] = narrow(bits[i] ?? 0);
+  for (let i = 0; i < bits.length; i++) target[i] = narrow(bits[i] ?? missing('float', i));
   return target;
 }
 

@@ -33,11 +33,11 @@ function into(
   tensors: ReadonlyMap<string, StoredArray>,
   name: string,
   target: Float32Array,
-  options: { first?: number } = {},
+  { first = 0 }: { first?: number } = {},
 ): void {
   const array = tensors.get(name);
   if (array === undefined) throw new CuvetteError('bad_model', `${zip.path} has no array ${name}.`);
-  const start = array.start + (options.first ?? 0) * sizeOfNumber(array.type);
+  const start = array.start + first * sizeOfNumber(array.type);
   readNumbers((part, position) => zip.read(array.entry, part, position), array.type, start, target);
 }
 

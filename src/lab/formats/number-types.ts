@@ -48,5 +48,7 @@ export function readNumbers(
 }
 
 function widenLongs(source: BigInt64Array, target: Float32Array): void {
-  for (let i = 0; i < source.length; i++) target[i] = Number(source[i] ?? 0);
+  source.forEach((long, i) => {
+    target[i] = Number(long);
+  });
 }

@@ -253,8 +253,13 @@ export function isGlobal(value: unknown): value is Global {
 
 function pop<Built>(machine: Machine<Built>): PickleValue<Built> {
   const value = machine.stack.pop();
-  if (value === undefined || machine.stack.length < (machine.marks.at(-1) ?? 0)) throw broken(machine);
+  if (value === undefined || machine.stack.length < lastMark(machine)) throw broken(machine);
   return value;
+}
+
+/** Where what may be taken begins: with no mark, at the bottom of the stack. */
+function lastMark<Built>({ marks }: Machine<Built>): number {
+  return marks.at(-1) ?? 0;
 }
 
 function top<Built>(machine: Machine<Built>): PickleValue<Built> {
@@ -270,7 +275,7 @@ function popItems<Built>(machine: Machine<Built>): PickleValue<Built>[] {
 }
 
 function popSome<Built>(machine: Machine<Built>, count: number): PickleValue<Built>[] {
-  if (machine.stack.length - (machine.marks.at(-1) ?? 0) < count) throw broken(machine);
+  if (machine.stack.length - lastMark(machine) < count) throw broken(machine);
   return machine.stack.splice(-count);
 }
 

@@ -159,11 +159,11 @@ function readers(file: FileBytes, tensors: ReadonlyMap<string, TensorEntry>): Re
     return numbers;
   }
 
-  function into(name: string, target: Float32Array, options: { first?: number } = {}): void {
+  function into(name: string, target: Float32Array, { first = 0 }: { first?: number } = {}): void {
     const { dtype, start, end } = entry(name);
-    const from = start + (options.first ?? 0) * SIZES[dtype];
+    const from = start + first * SIZES[dtype];
     if (from + target.length * SIZES[dtype] > end) {
-      throw new Error(`Tensor ${name} has no ${target.length} numbers from number ${options.first ?? 0} on.`);
+      throw new Error(`Tensor ${name} has no ${target.length} numbers from number ${first} on.`);
     }
     if (!isRead(dtype)) throw corrupt(path, `tensor ${name} is ${dtype}, which Cuvette does not read`);
     readNumbers(file.read, dtype, from, target);

@@ -1,6 +1,7 @@
 /** Owns torch's .pt files: a ZIP archive with a pickle that describes tensors, and their storages beside it. The pickle is read, never run. */
 
 import { CuvetteError } from '../../errors.ts';
+import { missing } from '../missing.ts';
 import { type FileBytes, openFileBytes } from './file-bytes.ts';
 import { type NumberType, readNumbers, sizeOfNumber } from './number-types.ts';
 import { isGlobal, type PickleValue, readPickle } from './pickle.ts';
@@ -50,8 +51,9 @@ function rowMajor(file: TorchFile, name: string, { shape, columnMajor }: StoredT
   const numbers = new Float32Array(elementsOf(shape));
   file.into(name, numbers);
   if (!columnMajor) return numbers;
-  const [rows = 0, columns = 0] = shape;
-  return Float32Array.from(numbers, (_, i) => numbers[(i % columns) * rows + Math.floor(i / columns)] ?? 0);
+  const [rows = missing('rows of', name), columns = missing('columns of', name)] = shape;
+  const at = (index: number) => numbers[index] ?? missing(`number of ${name}`, index);
+  return Float32Array.from(numbers, (_, i) => at((i % columns) * rows + Math.floor(i / columns)));
 }
 
 // What the pickle describes.
@@ -137,7 +139,7 @@ function viewOf(path: string, [storage, offset, shape, strides]: TorchValue[]): 
     throw broken(path, 'a tensor is described in an unknown way');
   }
   const elements = elementsOf(shape);
-  const last = shape.reduce((sum, size, i) => sum + (size - 1) * (strides[i] ?? 0), offset);
+  const last = shape.reduce((sum, size, i) => sum + (size - 1) * strideOf(strides, i), offset);
   // A tensor that shows numbers several times over could be made as large as anyone likes.
   if (shape.length > 16 || elements > storage.length || (elements > 0 && last >= storage.length)) {
     throw broken(path, `a tensor of shape [${shape}] does not fit its storage of ${storage.length} numbers`);
@@ -184,12 +186,11 @@ function into(
   views: ReadonlyMap<string, View>,
   name: string,
   target: Float32Array,
-  options: { first?: number } = {},
+  { first = 0 }: { first?: number } = {},
 ): void {
   const view = views.get(name);
   if (view === undefined) throw new CuvetteError('bad_model', `${zip.path} has no tensor ${JSON.stringify(name)}.`);
   const { storage, offset, shape, strides } = view;
-  const first = options.first ?? 0;
   if (isDense(shape, strides) || isColumnMajor(shape, strides)) {
     readStorage(zip, storage, offset + first, target);
     return;
@@ -197,7 +198,9 @@ function into(
   // Some columns of a larger tensor, say: the storage is read whole.
   const numbers = new Float32Array(storage.length);
   readStorage(zip, storage, 0, numbers);
-  for (let i = 0; i < target.length; i++) target[i] = numbers[placeOf(view, first + i)] ?? 0;
+  for (let i = 0; i < target.length; i++) {
+    target[i] = numbers[placeOf(view, first + i)] ?? missing(`number of ${name}`, first + i);
+  }
 }
 
 function readStorage(zip: ZipFile, { entry, type }: Storage, first: number, target: Float32Array): void {
@@ -209,18 +212,27 @@ function placeOf({ offset, shape, strides }: View, index: number): number {
   let place = offset;
   let rest = index;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const size = shape[axis] ?? 1;
-    place += (rest % size) * (strides[axis] ?? 0);
+    const size = sizeOf(shape, axis);
+    place += (rest % size) * strideOf(strides, axis);
     rest = Math.floor(rest / size);
   }
   return place;
 }
 
+function sizeOf(shape: readonly number[], axis: number): number {
+  return shape[axis] ?? missing('size of axis', axis);
+}
+
+function strideOf(strides: readonly number[], axis: number): number {
+  return strides[axis] ?? missing('stride of axis', axis);
+}
+
 function isDense(shape: readonly number[], strides: readonly number[]): boolean {
   let expected = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    if (shape[axis] !== 1 && strides[axis] !== expected) return false;
-    expected *= shape[axis] ?? 1;
+    const size = sizeOf(shape, axis);
+    if (size !== 1 && strideOf(strides, axis) !== expected) return false;
+    expected *= size;
   }
   return true;
 }

@@ -2,6 +2,7 @@
 
 import { crc32, inflateRawSync } from 'node:zlib';
 import { CuvetteError, messageOf } from '../../errors.ts';
+import { missing } from '../missing.ts';
 import { type FileBytes, openFileBytes } from './file-bytes.ts';
 
 export interface ZipEntry {
@@ -192,7 +193,7 @@ function checkThatNothingOverlaps(file: FileBytes, listings: Listing[], starts: 
   let covered = 0;
   for (const listing of [...listings].sort((a, b) => a.header - b.header)) {
     if (listing.header < covered) throw corrupt(file, `entry ${listing.name} overlaps the one before it`);
-    covered = (starts.get(listing.name) ?? 0) + listing.storedSize;
+    covered = (starts.get(listing.name) ?? missing('start of entry', listing.name)) + listing.storedSize;
   }
 }
 

@@ -1,5 +1,6 @@
 /** Matrices written down in a basis with names, and turned into one where no axis means anything. */
 
+import { missing } from '../missing.ts';
 import type { Random } from '../statistics/random.ts';
 import { addScaled, dot, norm } from '../statistics/vectors.ts';
 
@@ -18,6 +19,10 @@ export function put({ columns, values }: Matrix, row: number, column: number, va
   values[row * columns + column] = value;
 }
 
+function get({ columns, values }: Matrix, row: number, column: number): number {
+  return values[row * columns + column] ?? missing('number of row', row);
+}
+
 /** An orthogonal matrix, all of them alike: Gram and Schmidt's of normal numbers. */
 export function randomRotation(size: number, random: Random): Matrix {
   const rotation = zeros(size, size);
@@ -30,28 +35,30 @@ export function randomRotation(size: number, random: Random): Matrix {
       addScaled(values, rotation.values, offset, -dot(rotation.values, values, offset));
     }
     const length = norm(values);
-    for (let i = 0; i < size; i++) values[i] = (values[i] ?? 0) / length;
+    for (let i = 0; i < size; i++) values[i] = (values[i] ?? missing('number', i)) / length;
   }
   return rotation;
 }
 
 /** For rows that are read from or added to the residual stream: each row in the turned basis. */
-export function turnRows({ rows, columns, values }: Matrix, rotation: Matrix): Matrix {
+export function turnRows(matrix: Matrix, rotation: Matrix): Matrix {
+  const { rows, columns } = matrix;
   const result = zeros(rows, columns);
   for (let row = 0; row < rows; row++) {
     const turned = result.values.subarray(row * columns, (row + 1) * columns);
     for (let axis = 0; axis < columns; axis++) {
-      const value = values[row * columns + axis] ?? 0;
+      const value = get(matrix, row, axis);
       if (value !== 0) addScaled(turned, rotation.values, axis * columns, value);
     }
   }
   return result;
 }
 
-export function transpose({ rows, columns, values }: Matrix): Matrix {
+export function transpose(matrix: Matrix): Matrix {
+  const { rows, columns } = matrix;
   const result = zeros(columns, rows);
   for (let row = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column++) put(result, column, row, values[row * columns + column] ?? 0);
+    for (let column = 0; column < columns; column++) put(result, column, row, get(matrix, row, column));
   }
   return result;
 }

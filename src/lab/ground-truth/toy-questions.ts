@@ -1,6 +1,7 @@
 /** Questions whose true answers are known, because the models that they are put to were built by hand. */
 
 import type { DatasetRow, Question, Reason, VerdictName } from '../causality/evidence.ts';
+import { missing } from '../missing.ts';
 import { createRandom, type Random } from '../statistics/random.ts';
 import { type Mechanism, type Toy, writeToyModel } from './toy-model.ts';
 import { CONCEPT_WORDS, CROSSED_WORDS, FLAGS, NO, PLAIN_WORDS, QUESTION, YES } from './toy-words.ts';
@@ -151,5 +152,5 @@ function neutral(random: Random): string {
 function roughly(direction: Float64Array, random: Random): number[] {
   const length = Math.hypot(...direction);
   const error = random.direction(direction.length);
-  return Array.from(direction, (value, i) => value / length + 0.05 * (error[i] ?? 0));
+  return Array.from(direction, (value, i) => value / length + 0.05 * (error[i] ?? missing('error of axis', i)));
 }

@@ -3,6 +3,8 @@
 import { runChecked } from '../causality/readings.ts';
 import type { HookPoint } from '../engine.ts';
 import { hashOf } from '../manifest.ts';
+import { missing } from '../missing.ts';
+import { pick } from '../pick.ts';
 import { parsePosition, resolvePositions } from '../positions.ts';
 import { captureActs } from '../primitives/capture-acts.ts';
 import type { CaptureDraft, CaptureRecord } from '../store/captures.ts';
@@ -48,6 +50,8 @@ export const captureActsHandler = defineHandler(captureActs, async (bench, args,
       data: hashOf(about),
       activations: await draft.finish(),
     };
+    const [first = missing('prompt', 0)] = indices;
+    const indexOf = (position: number) => first[relative.indexOf(position)] ?? missing('index of position', position);
     const inputs = { points: record.points, positions: relative };
     const outputs = { activations: record.activations, token_counts: record.tokenCounts };
     const manifest = manifestFor(bench, { tool: captureActs.name, inputs, outputs, data: record.data });
@@ -58,7 +62,7 @@ export const captureActsHandler = defineHandler(captureActs, async (bench, args,
       capture_id: captureId,
       layers: layers.map(({ shown }) => shown),
       positions: args.positions,
-      position_indices: positions.map(({ position }) => indices[0]?.[relative.indexOf(position)] ?? 0),
+      position_indices: positions.map(({ position }) => indexOf(position)),
       n_input_tokens: record.tokenCounts.reduce((sum, count) => sum + count, 0),
       n_prompts: prompts.length,
       d_model: width,
@@ -80,13 +84,13 @@ async function fill(
   const run = { engine, signal, advance: () => {} };
   let done = 0;
   for (const batch of batchesOf(tokens)) {
-    const results = await runChecked(run, { prompts: batch.map((row) => tokens[row] ?? []), taps });
+    const results = await runChecked(run, { prompts: pick(tokens, batch, 'prompt'), taps });
     for (const [l, { name }] of layers.entries()) {
       for (const [p, position] of positions.entries()) {
         const rows = new Float32Array(batch.length * model.width);
         for (const [row, { activations }] of results.entries()) {
-          const from = p * model.width;
-          rows.set(activations[l]?.subarray(from, from + model.width) ?? [], row * model.width);
+          const own = activations[l] ?? missing(`activations of ${name}, prompt`, batch[row]);
+          rows.set(rowAt(own, p, model.width), row * model.width);
         }
         await draft.append(name, position, rows);
       }
@@ -94,6 +98,11 @@ async function fill(
     done += batch.length;
     if (done < tokens.length) progress(`Captured ${done} of ${tokens.length} prompts`);
   }
+}
+
+function rowAt(rows: Float32Array, row: number, width: number): Float32Array {
+  const found = rows.subarray(row * width, (row + 1) * width);
+  return found.length === width ? found : missing('activation at position', row);
 }
 
 function distinct(layers: Layer[]): Layer[] {

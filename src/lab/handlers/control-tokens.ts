@@ -2,6 +2,7 @@
 
 import { singleTokensOf } from '../causality/words.ts';
 import type { Engine } from '../engine.ts';
+import { logitOf } from '../logits.ts';
 
 const FEWEST = 10;
 const WANTED = 30;
@@ -19,8 +20,8 @@ export async function controlTokensFor(
   logits: Float32Array,
   notes: string[],
 ): Promise<number[]> {
-  const found = await singleTokensOf(engine, given ?? COMMON, (token) => logits[token] ?? 0);
-  const left = (given?.length ?? 0) - found.length;
+  const found = await singleTokensOf(engine, given ?? COMMON, (token) => logitOf(logits, token));
+  const left = given ? given.length - found.length : 0;
   if (left > 0) notes.push(`${left} of the control tokens are not one token in this model, and were left out.`);
   if (found.length >= FEWEST) return found.map(({ id }) => id);
   const ids = new Set(found.map(({ id }) => id));
@@ -34,6 +35,6 @@ export async function controlTokensFor(
 /** The likeliest first; the one at the top is the target. */
 function likelyTokens(logits: Float32Array): number[] {
   return Array.from(logits.keys())
-    .sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0))
+    .sort((a, b) => logitOf(logits, b) - logitOf(logits, a))
     .slice(1, WANTED + FEWEST);
 }

@@ -1,7 +1,7 @@
 /** Which rows a probe is trained on, and which it is tested on. What belongs together stays together. */
 
 import { CuvetteError } from '../../errors.ts';
-import { groupsBy } from '../causality/dataset.ts';
+import { groupsBy, labelsOf, rowAt } from '../causality/dataset.ts';
 import type { DatasetRow } from '../causality/evidence.ts';
 import type { Random } from '../statistics/random.ts';
 
@@ -25,8 +25,8 @@ export function holdOut(dataset: readonly DatasetRow[], share: number, random: R
     const chosen = new Set(choose(groupsOf(dataset, by), dataset.length * share, random));
     const trained = all.filter((row) => !chosen.has(row));
     // What was trained on under another number tests nothing.
-    const seen = new Set(trained.map((row) => dataset[row]?.prompt));
-    const heldOut = all.filter((row) => chosen.has(row) && !seen.has(dataset[row]?.prompt ?? ''));
+    const seen = new Set(trained.map((row) => rowAt(dataset, row).prompt));
+    const heldOut = all.filter((row) => chosen.has(row) && !seen.has(rowAt(dataset, row).prompt));
     if (hasBothClasses(dataset, heldOut) && hasBothClasses(dataset, trained)) return { by, trained, heldOut };
   }
   throw new CuvetteError(
@@ -60,5 +60,5 @@ function choose(strata: number[][][], wanted: number, random: Random): number[] 
 }
 
 function hasBothClasses(dataset: readonly DatasetRow[], rows: readonly number[]): boolean {
-  return new Set(rows.map((row) => dataset[row]?.label)).size === 2;
+  return new Set(labelsOf(dataset, rows)).size === 2;
 }

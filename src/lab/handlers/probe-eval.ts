@@ -1,8 +1,10 @@
 /** `probe_eval`: scores of a capture's rows, and what they are worth. */
 
 import { CuvetteError } from '../../errors.ts';
+import { labelsOf } from '../causality/dataset.ts';
 import type { DatasetRow } from '../causality/evidence.ts';
 import { hashOf, hashOfNumbers } from '../manifest.ts';
+import { pick } from '../pick.ts';
 import { probeEval } from '../primitives/probe-eval.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { brierScore, reliability } from '../statistics/calibration.ts';
@@ -20,6 +22,9 @@ import { separationOf } from './separation.ts';
 
 /** Scores that an answer has unless it is asked for all. */
 const MOST_SCORES = 500;
+
+/** The calibration of a probe from elsewhere, whose scores are taken for log odds, as a note then says. */
+const LOG_ODDS = { slope: 1, intercept: 0 };
 
 export const probeEvalHandler = defineHandler(probeEval, async (bench, args, context) => {
   const { seed, n_random, all_scores } = args;
@@ -125,15 +130,15 @@ function rowsToEvaluate(
 }
 
 function separate(dataset: DatasetRow[], rows: number[], scores: Scores, seed: number, notes: string[]) {
-  if (new Set(rows.map((row) => dataset[row]?.label)).size === 2) return separationOf(dataset, rows, scores, seed);
+  if (new Set(labelsOf(dataset, rows)).size === 2) return separationOf(dataset, rows, scores, seed);
   notes.push('All rows have the same label, so there is no AUROC.');
   return undefined;
 }
 
 function calibrationOf(dataset: DatasetRow[], rows: number[], scores: Float64Array, { training }: Probe) {
-  const { slope, intercept } = training?.calibration ?? { slope: 1, intercept: 0 };
-  const labels = rows.map((row) => dataset[row]?.label ?? 0);
-  const probabilities = rows.map((row) => sigmoid(slope * (scores[row] ?? 0) + intercept));
+  const { slope, intercept } = training?.calibration ?? LOG_ODDS;
+  const labels = labelsOf(dataset, rows);
+  const probabilities = pick(scores, rows, 'score of row').map((score) => sigmoid(slope * score + intercept));
   const { expectedError, bins } = reliability(probabilities, labels);
   return {
     brier: brierScore(probabilities, labels),
@@ -158,15 +163,11 @@ function randomDirections(
 ) {
   if (on.count === 0) return null;
   const random = createRandom(on.seed, 'random directions for a probe');
-  const labels = on.chosen.map((row) => dataset[row]?.label ?? 0);
+  const labels = labelsOf(dataset, on.chosen);
   const score = createScorer(on.rows, on.width);
   const found = Array.from({ length: on.count }, () => {
     const { values, resolution } = score(random.direction(on.width));
-    const value = auroc(
-      on.chosen.map((row) => values[row] ?? 0),
-      labels,
-      resolution,
-    );
+    const value = auroc(pick(values, on.chosen, 'score of row'), labels, resolution);
     return Math.max(value, 1 - value);
   });
   return {

@@ -4,6 +4,7 @@ import { PLAIN_SENTENCES } from '../causality/neutral.ts';
 import type { HookPoint } from '../engine.ts';
 import { formatHookPoint } from '../hook-points.ts';
 import { hashOf, hashOfNumbers } from '../manifest.ts';
+import { missing } from '../missing.ts';
 import { saeLookup } from '../primitives/sae-lookup.ts';
 import { strongestFeatures } from '../sae/features.ts';
 import { checkSae, checkSaeShape, type SaeFit } from '../sae/fit.ts';
@@ -94,14 +95,15 @@ async function encode(
     const features = await engine.encodeSae(sae, some, signal);
     for (let i = 0; i < features.length; i++) {
       const feature = i % sae.features;
-      means[feature] = (means[feature] ?? 0) + (features[i] ?? 0) / count;
+      const activation = features[i] ?? missing('feature', i);
+      means[feature] = (means[feature] ?? missing('mean of feature', feature)) + activation / count;
     }
     // The first rows tell the fit of all: beyond those, it hardly changes.
     const part = from < max_rows || !fit ? checkSae(sae, model, some, { features, force: true }) : undefined;
     fit ??= part;
     for (let row = from; row < Math.min(from + atOnce, count, max_rows); row++) {
       const own = features.subarray((row - from) * sae.features, (row - from + 1) * sae.features);
-      const { l0 = 0, fvu = Number.NaN } = part?.each[row - from] ?? {};
+      const { l0, fvu } = part?.each[row - from] ?? missing('fit of row', row);
       ofRows.push({ row, l0, fvu: finite(fvu), top_features: shown(sae, own, top_k) });
     }
     if (from + atOnce < count) progress(`Encoded ${from + atOnce} of ${count} rows`);

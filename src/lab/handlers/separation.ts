@@ -1,7 +1,8 @@
 /** How well scores tell two classes apart, and how sure that is. */
 
-import { clustersOf } from '../causality/dataset.ts';
+import { clustersOf, labelsOf } from '../causality/dataset.ts';
 import type { DatasetRow } from '../causality/evidence.ts';
+import { pick } from '../pick.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { createRandom } from '../statistics/random.ts';
@@ -16,13 +17,9 @@ export function separationOf(
   { values, resolution }: Scores,
   seed: number,
 ): { auroc: number; interval: [number, number] } {
-  const [picked, labels] = [chosen.map((row) => values[row] ?? 0), chosen.map((row) => dataset[row]?.label ?? 0)];
+  const [picked, labels] = [pick(values, chosen, 'score of row'), labelsOf(dataset, chosen)];
   const statistic = (places: readonly number[]) =>
-    auroc(
-      places.map((place) => picked[place] ?? 0),
-      places.map((place) => labels[place] ?? 0),
-      resolution,
-    );
+    auroc(pick(picked, places, 'score of row'), pick(labels, places, 'label of row'), resolution);
   const random = createRandom(seed, 'bootstrap of the AUROC');
   const { low, high } = bootstrapInterval(clustersOf(dataset, chosen), statistic, BOOTSTRAPS, random);
   return { auroc: auroc(picked, labels, resolution), interval: [low, high] };

@@ -1,9 +1,10 @@
 /** `steer`: adds a direction from the last prompt token on, and tells what changed, beside what random directions of the same length change. */
 
 import { CuvetteError } from '../../errors.ts';
-import { readSite } from '../causality/readings.ts';
+import { logitsOf, readSite } from '../causality/readings.ts';
 import type { HookPoint, Variant } from '../engine.ts';
 import { hashOf } from '../manifest.ts';
+import { missing } from '../missing.ts';
 import { steer } from '../primitives/steer.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
@@ -120,9 +121,13 @@ async function meanNorm(
   return mean(tokens.map((_, row) => norm(rows.subarray(row * model.width, (row + 1) * model.width))));
 }
 
-async function firstLogits({ engine }: Workbench, tokens: number[][], { signal }: LabContext): Promise<Float32Array> {
-  const [result] = await engine.run({ prompts: tokens.slice(0, 1), logits: { positions: [-1] } }, signal);
-  return result?.logits ?? new Float32Array();
+async function firstLogits(
+  { engine, model }: Workbench,
+  tokens: number[][],
+  { signal }: LabContext,
+): Promise<Float32Array> {
+  const results = await engine.run({ prompts: tokens.slice(0, 1), logits: { positions: [-1] } }, signal);
+  return logitsOf(results, 0, model.vocabulary);
 }
 
 interface PromptEffects {
@@ -146,10 +151,13 @@ async function effectsOf(
       ...[vector, ...others].map((one) => ({ prompt, interventions: [adding(point, one, [-1])] })),
     ]);
     const results = await engine.run({ prompts, variants, logits: { positions: [-1] } }, signal);
-    for (let at = 0; at < results.length; at += others.length + 2) {
-      const [base, ...steered] = results.slice(at, at + others.length + 2).map(({ logits }) => checkedLogits(logits));
-      const [own, ...random] = steered.map((logits) => steeringEffect(base ?? logits, logits, controls));
-      if (own) effects.push({ own, random });
+    const logits = variants.map((_, i) => checkedLogits(logitsOf(results, i, model.vocabulary)));
+    for (let at = 0; at < logits.length; at += others.length + 2) {
+      const [base = missing('logits of variant', at), ...steered] = logits.slice(at, at + others.length + 2);
+      const [own = missing('effect on prompt', effects.length), ...random] = steered.map((one) =>
+        steeringEffect(base, one, controls),
+      );
+      effects.push({ own, random });
     }
     if (effects.length < tokens.length) progress(`Steered ${effects.length} of ${tokens.length} prompts`);
   }
@@ -161,8 +169,8 @@ function adding(point: HookPoint, vector: Float32Array, positions: readonly numb
 }
 
 /** Numbers that are not finite would pass for no effect. */
-function checkedLogits(logits: Float32Array | undefined): Float32Array {
-  if (logits?.every(Number.isFinite)) return logits;
+function checkedLogits(logits: Float32Array): Float32Array {
+  if (logits.every(Number.isFinite)) return logits;
   throw new CuvetteError(
     'invalid_input',
     'At this alpha the model gives numbers that are not finite. Choose a smaller one; alpha_unit: norm is relative to the residual stream.',
@@ -182,7 +190,8 @@ async function generate(
   ]);
   const generated = await engine.generate({ prompts: tokens, variants, maxNewTokens }, signal);
   const texts = await Promise.all(generated.map((one) => engine.detokenize(one)));
-  return tokens.map((_, i) => ({ base: texts[2 * i] ?? '', steered: texts[2 * i + 1] ?? '' }));
+  const textOf = (variant: number) => texts[variant] ?? missing('text of variant', variant);
+  return tokens.map((_, i) => ({ base: textOf(2 * i), steered: textOf(2 * i + 1) }));
 }
 
 async function shownEffect(
@@ -218,13 +227,17 @@ async function shownEffect(
 function summaryOf(effects: PromptEffects[]) {
   const meanOf = (values: (effect: PromptEffects) => number) => mean(effects.map(values));
   const flips = shareOf(effects.filter(({ own }) => own.isFlipped).length, effects.length);
-  const count = effects[0]?.random.length ?? 0;
+  const [first = missing('effect on prompt', 0)] = effects;
+  const count = first.random.length;
   const corrected = meanOf(({ own }) => own.corrected);
-  const random = Array.from({ length: count }, (_, r) => ({
-    relative: meanOf((effect) => effect.random[r]?.relative ?? 0),
-    corrected: meanOf((effect) => effect.random[r]?.corrected ?? 0),
-    flips: meanOf((effect) => (effect.random[r]?.isFlipped ? 1 : 0)),
-  }));
+  const random = first.random.map((_, r) => {
+    const each = effects.map((effect) => effect.random[r] ?? missing('effect of random direction', r));
+    return {
+      relative: mean(each.map(({ relative }) => relative)),
+      corrected: mean(each.map((one) => one.corrected)),
+      flips: mean(each.map(({ isFlipped }) => (isFlipped ? 1 : 0))),
+    };
+  });
   return {
     mean_delta_rel: meanOf(({ own }) => own.relative),
     mean_delta_corrected: corrected,

@@ -1,5 +1,6 @@
 /** What steering does to the next token of one prompt, from its logits with and without: raw, against control tokens, and with a common rescaling of all logits taken out. */
 
+import { likeliest, logitOf } from '../logits.ts';
 import { leastSquares } from '../statistics/least-squares.ts';
 import { mean } from '../statistics/summary.ts';
 
@@ -29,10 +30,9 @@ export function steeringEffect(
 ): SteeringEffect {
   const target = likeliest(base);
   const controls = controlTokens.filter((token) => token !== target);
-  const at = (logits: Float32Array, token: number) => logits[token] ?? 0;
-  const before = controls.map((token) => at(base, token));
-  const after = controls.map((token) => at(steered, token));
-  const rawTarget = at(steered, target) - at(base, target);
+  const before = controls.map((token) => logitOf(base, token));
+  const after = controls.map((token) => logitOf(steered, token));
+  const rawTarget = logitOf(steered, target) - logitOf(base, target);
   const rawControls = mean(after) - mean(before);
   const line = leastSquares(before, after);
   const slope = Number.isNaN(line.slope) ? 1 : Math.min(HOTTEST, Math.max(COLDEST, line.slope));
@@ -43,22 +43,16 @@ export function steeringEffect(
     rawControls,
     relative: rawTarget - rawControls,
     logProbability: logProbability(steered, target) - logProbability(base, target),
-    corrected: (at(steered, target) - intercept) / slope - at(base, target),
+    corrected: (logitOf(steered, target) - intercept) / slope - logitOf(base, target),
     temperature: slope,
     controls: controls.length,
     isFlipped: likeliest(steered) !== target,
   };
 }
 
-function likeliest(logits: Float32Array): number {
-  let best = 0;
-  for (let token = 1; token < logits.length; token++) if ((logits[token] ?? 0) > (logits[best] ?? 0)) best = token;
-  return best;
-}
-
 function logProbability(logits: Float32Array, token: number): number {
-  const most = logits[likeliest(logits)] ?? 0;
+  const most = logitOf(logits, likeliest(logits));
   let total = 0;
   for (const logit of logits) total += Math.exp(logit - most);
-  return (logits[token] ?? 0) - most - Math.log(total);
+  return logitOf(logits, token) - most - Math.log(total);
 }

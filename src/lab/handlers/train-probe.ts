@@ -1,7 +1,9 @@
 /** `train_probe`: finds a direction in some rows, and tests it on the others. */
 
 import { CuvetteError } from '../../errors.ts';
+import { labelsOf } from '../causality/dataset.ts';
 import { hashOf, hashOfNumbers } from '../manifest.ts';
+import { pick } from '../pick.ts';
 import { trainProbe } from '../primitives/train-probe.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { plattScaling } from '../statistics/calibration.ts';
@@ -37,19 +39,18 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
   const dataset = datasetOf(capture, labels);
   const rows = capture.rows(layer.name, positionIn(capture, position));
   const { by, trained, heldOut } = holdOut(dataset, held_out, createRandom(seed, 'held-out rows'));
-  const labelsOf = (chosen: number[]) => chosen.map((row) => dataset[row]?.label ?? 0);
+  const trainedLabels = labelsOf(dataset, trained);
 
   context.progress(`Training on ${trained.length} rows`);
   const notes: string[] = [];
   const seen = pickRows(rows, capture.width, trained);
-  const fit =
-    method === 'logistic' ? logistic(seen, labelsOf(trained), c, max_iter, notes) : means(seen, labelsOf(trained));
+  const fit = method === 'logistic' ? logistic(seen, trainedLabels, c, max_iter, notes) : means(seen, trainedLabels);
   const scored = createScorer(rows, capture.width)(fit.direction);
   const scores = scored.values.map((score) => score + fit.bias);
   const test = heldOut.length > 0 ? separationOf(dataset, heldOut, scored, seed) : undefined;
   if (!test) notes.push('No rows were held out, so there is nothing to tell how well it does on others.');
 
-  const trainedScores = trained.map((row) => scores[row] ?? 0);
+  const trainedScores = pick(scores, trained, 'score of row');
   const probe: Probe = {
     id: probe_id,
     modelId: bench.model.id,
@@ -67,9 +68,9 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
       n_train: trained.length,
       n_held_out: heldOut.length,
       auroc: test?.auroc ?? null,
-      trained_on: trained.map((row) => markOf(capture.prompts[row] ?? '')),
-      swing: swingOf(trainedScores, labelsOf(trained)) / norm(fit.direction),
-      calibration: method === 'logistic' ? { slope: 1, intercept: 0 } : plattScaling(trainedScores, labelsOf(trained)),
+      trained_on: pick(capture.prompts, trained, 'prompt').map(markOf),
+      swing: swingOf(trainedScores, trainedLabels) / norm(fit.direction),
+      calibration: method === 'logistic' ? { slope: 1, intercept: 0 } : plattScaling(trainedScores, trainedLabels),
     },
   };
   await bench.store.probes.save(probe);
@@ -79,7 +80,7 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
     n_held_out: heldOut.length,
     auroc: test?.auroc ?? null,
     auroc_interval: test?.interval ?? null,
-    train_auroc: auroc(trainedScores, labelsOf(trained), scored.resolution),
+    train_auroc: auroc(trainedScores, trainedLabels, scored.resolution),
   };
   const manifest = await recorded(bench, {
     tool: trainProbe.name,
@@ -91,7 +92,7 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
       c,
       max_iter,
       held_out,
-      labels: labelsOf(dataset.map((_, row) => row)),
+      labels: dataset.map(({ label }) => label),
     },
     outputs: { ...result, direction: hashOfNumbers(fit.direction), bias: fit.bias },
     data: hashOf([capture.data, dataset.map(({ label }) => label)]),

@@ -1,5 +1,6 @@
 /** Owns how a family stores a model: which tensor of its files, and which part of it, each of Cuvette's own tensors is. */
 
+import { missing } from '../missing.ts';
 import type { ModelSpec } from './spec.ts';
 
 /** What a family makes of config.json. */
@@ -30,7 +31,7 @@ export interface Stored {
 export type Part = { kind: 'rows'; first: number; size: number; step: number } | { kind: 'columns'; first: number };
 
 export function whole(names: readonly string[], shape: readonly number[]): Stored {
-  const rows = shape[0] ?? 1;
+  const rows = shape[0] ?? missing('rows of', names.join(' or '));
   return { names, storedShape: shape, shape, part: { kind: 'rows', first: 0, size: rows, step: rows } };
 }
 

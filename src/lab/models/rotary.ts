@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import { missing } from '../missing.ts';
 import type { RotaryPositions } from './spec.ts';
 
 /** What config.json says of rotary positions: transformers 5 writes `rope_parameters`, earlier ones `rope_theta` and `rope_scaling`. */
@@ -13,11 +14,14 @@ export const RotaryConfig = z.object({
   rope_parameters: z.record(z.string(), z.unknown()).nullish(),
 });
 
+/** What transformers takes where config.json has no rope_theta. */
+const USUAL_BASE = 10_000;
+
 /** `rotated` is how many of a head's numbers are turned. */
 export function rotaryPositions(config: z.infer<typeof RotaryConfig>, rotated: number): RotaryPositions {
   const given = config.rope_scaling ?? config.rope_parameters ?? {};
   const { rope_theta, original_max_position_embeddings } = Common.parse(given);
-  const base = rope_theta ?? config.rope_theta ?? 10_000;
+  const base = rope_theta ?? config.rope_theta ?? USUAL_BASE;
   const trained =
     config.original_max_position_embeddings ?? original_max_position_embeddings ?? config.max_position_embeddings;
   const powers = Float64Array.from({ length: Math.ceil(rotated / 2) }, (_, i) =>
@@ -39,7 +43,7 @@ export function rotaryPositions(config: z.infer<typeof RotaryConfig>, rotated: n
       const factor = scaling.factor ?? config.max_position_embeddings / trained;
       const share = yarnShares(scaling, { rotated, base, trained });
       const blend = (frequency: number, i: number) => {
-        const stretched = round(1 / round(factor * (powers[i] ?? 0)));
+        const stretched = round(1 / round(factor * (powers[i] ?? missing('power', i))));
         return round(stretched * round(1 - share(i))) + round(frequency * share(i));
       };
       return rotary(frequencies.map(blend), yarnScale(scaling, factor));

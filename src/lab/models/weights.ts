@@ -11,6 +11,7 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type { SafetensorsFile } from '../formats/safetensors.ts';
+import { missing } from '../missing.ts';
 import type { Stored } from './layout.ts';
 import type { WeightFiles } from './weight-files.ts';
 
@@ -52,17 +53,19 @@ const ADVICE = 'Weights and config.json must be of the same model; fetch both ag
 
 function read({ file, name }: Found, { part, storedShape, shape, scale = 1 }: Stored, target: Float32Array): void {
   if (part.kind === 'columns') {
-    const [rows = 1, columns = 1] = storedShape;
-    readTransposed(file, name, { rows, columns, first: part.first, count: shape[0] ?? 1 }, target);
+    const [rows = missing('rows of', name), columns = missing('columns of', name)] = storedShape;
+    const count = shape[0] ?? missing('rows of', name);
+    readTransposed(file, name, { rows, columns, first: part.first, count }, target);
   } else {
-    const [rows = 1, columns = 1] = storedShape;
+    // A vector is a matrix of one column.
+    const [rows = missing('rows of', name), columns = 1] = storedShape;
     const block = part.size * columns;
     for (let row = part.first, done = 0; row < rows; row += part.step, done += block) {
       file.into(name, target.subarray(done, done + block), { first: row * columns });
     }
   }
   if (scale === 1) return;
-  for (let i = 0; i < target.length; i++) target[i] = (target[i] ?? 0) * scale;
+  for (let i = 0; i < target.length; i++) target[i] = (target[i] ?? missing(`weight of ${name}`, i)) * scale;
 }
 
 /** Numbers of a stored matrix that are held at a time. */
@@ -82,7 +85,9 @@ function readTransposed(
     file.into(name, part.subarray(0, held * columns), { first: start * columns });
     for (let column = 0; column < count; column++) {
       const to = column * rows + start;
-      for (let row = 0; row < held; row++) target[to + row] = part[row * columns + first + column] ?? 0;
+      for (let row = 0; row < held; row++) {
+        target[to + row] = part[row * columns + first + column] ?? missing(`row of ${name}`, start + row);
+      }
     }
   }
 }

@@ -1,5 +1,7 @@
 /** What pictures on paper and in a terminal share: domains, round ticks, and counts of values in bins. */
 
+import { missing } from '../missing.ts';
+
 export interface Domain {
   low: number;
   high: number;
@@ -35,11 +37,15 @@ export function clamp(value: number, low: number, high: number): number {
   return Math.min(high, Math.max(low, value));
 }
 
+/** Steps between round values, in powers of ten. */
+const STEPS = [1, 2, 5];
+const LARGEST_STEP = 10;
+
 /** Round values inside the domain, about as many as asked for. */
 export function ticksOf({ low, high }: Domain, about: number): number[] {
   const raw = (high - low) / about;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= raw) ?? 10);
+  const step = power * (STEPS.find((factor) => factor * power >= raw) ?? LARGEST_STEP);
   const ticks: number[] = [];
   for (let index = Math.ceil(low / step); index * step <= high + step * 1e-9; index++) {
     ticks.push(Number((index * step).toPrecision(12)));
@@ -53,7 +59,7 @@ export function binned(values: readonly number[], { low, high }: Domain, bins: n
   for (const value of values) {
     if (Number.isNaN(value)) continue;
     const bin = clamp(Math.floor(((value - low) / (high - low)) * bins), 0, bins - 1);
-    counts[bin] = (counts[bin] ?? 0) + 1;
+    counts[bin] = (counts[bin] ?? missing('bin', bin)) + 1;
   }
   return counts;
 }

@@ -49,11 +49,14 @@ const PLAIN: Record<string, string> = {
   '∞': 'inf',
 };
 
+/** Of a stream that is no terminal, such as a pipe. */
+const USUAL_COLUMNS = 80;
+
 export function terminalStyle(
   stream: { isTTY?: boolean; columns?: number },
   env: NodeJS.ProcessEnv = process.env,
 ): TerminalStyle {
-  const columns = stream.columns ?? 80;
+  const columns = stream.columns ?? USUAL_COLUMNS;
   const encoding = env.LC_ALL || env.LC_CTYPE || env.LANG || '';
   return {
     columns: Math.min(WIDEST, Math.max(NARROWEST, columns)),

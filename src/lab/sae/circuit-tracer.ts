@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
+import { missing } from '../missing.ts';
 import { contentOf, type SaeContent, unsupported, withFile } from './loader.ts';
 import type { SaeActivation } from './sae.ts';
 import { readMatrix, readNumber, readVector, readWeights } from './weights.ts';
@@ -91,7 +92,8 @@ function activationOf(
 }
 
 function layerOf(path: string): number {
-  return Number(/_(\d+)\.safetensors$/.exec(basename(path))?.[1] ?? 0);
+  const [, layer = missing('layer in the name of', path)] = /_(\d+)\.safetensors$/.exec(basename(path)) ?? [];
+  return Number(layer);
 }
 
 /** Of config.yaml, only lines of the form `name: value`, which is all that is asked for. */

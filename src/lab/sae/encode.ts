@@ -1,5 +1,6 @@
 /** The mathematics of an SAE: activations to features and back. An engine may do the dense product in the middle by itself; everything around it is here. */
 
+import { missing } from '../missing.ts';
 import { mean, standardDeviation } from '../statistics/summary.ts';
 import { addScaled, dot, norm } from '../statistics/vectors.ts';
 import type { Sae, SaeActivation } from './sae.ts';
@@ -24,8 +25,8 @@ export function prepareSaeInput(sae: Sae, rows: Float32Array): Float32Array {
   for (let start = 0; start < rows.length; start += width) {
     const { shift, scale } = rowNormalization(sae, rows.subarray(start, start + width));
     for (let i = 0; i < width; i++) {
-      const value = ((rows[start + i] ?? 0) - shift) * scale;
-      input[start + i] = sae.subtractsDecoderBias ? value - (sae.decoderBias[i] ?? 0) : value;
+      const value = ((rows[start + i] ?? missing('number of an activation', start + i)) - shift) * scale;
+      input[start + i] = sae.subtractsDecoderBias ? value - (sae.decoderBias[i] ?? missing('decoder bias', i)) : value;
     }
   }
   return input;
@@ -62,7 +63,7 @@ export function decodeSae(sae: Sae, features: Float32Array, rows: Float32Array):
     const { shift, unscale } = sae.output === undefined ? rowNormalization(sae, row) : NOT_NORMALIZED;
     for (let i = 0; i < width; i++) {
       const straight = sae.skip === undefined ? 0 : dot(sae.skip, row, i * sae.width);
-      decoded[index * width + i] = (sum[i] ?? 0) * unscale + shift + straight;
+      decoded[index * width + i] = (sum[i] ?? missing('decoder bias', i)) * unscale + shift + straight;
     }
   }
   return decoded;
@@ -95,20 +96,24 @@ function rowOf(rows: Float32Array, index: number, width: number): Float32Array {
 
 function addBias(values: Float32Array, bias: Float32Array): void {
   for (let start = 0; start < values.length; start += bias.length) {
-    for (let i = 0; i < bias.length; i++) values[start + i] = (values[start + i] ?? 0) + (bias[i] ?? 0);
+    for (let i = 0; i < bias.length; i++) {
+      const product = values[start + i] ?? missing('product with the encoder', start + i);
+      values[start + i] = product + (bias[i] ?? missing('encoder bias', i));
+    }
   }
 }
 
 function keepPositive(values: Float32Array): void {
   for (let i = 0; i < values.length; i++) {
-    if ((values[i] ?? 0) < 0) values[i] = 0;
+    if ((values[i] ?? missing('feature', i)) < 0) values[i] = 0;
   }
 }
 
 function dropBelow(values: Float32Array, threshold: Float32Array): Float32Array {
   for (let start = 0; start < values.length; start += threshold.length) {
     for (let i = 0; i < threshold.length; i++) {
-      if ((values[start + i] ?? 0) <= (threshold[i] ?? 0)) values[start + i] = 0;
+      const value = values[start + i] ?? missing('feature', start + i);
+      if (value <= (threshold[i] ?? missing('threshold', i))) values[start + i] = 0;
     }
   }
   return values;
@@ -118,9 +123,10 @@ function activateGated(gated: Extract<SaeActivation, { kind: 'gated' }>, product
   const { gateBias, scale, bias } = gated;
   for (let start = 0; start < products.length; start += gateBias.length) {
     for (let i = 0; i < gateBias.length; i++) {
-      const product = products[start + i] ?? 0;
-      const open = product + (gateBias[i] ?? 0) > 0;
-      products[start + i] = open ? Math.max(0, product * (scale[i] ?? 0) + (bias[i] ?? 0)) : 0;
+      const product = products[start + i] ?? missing('product with the encoder', start + i);
+      const open = product + (gateBias[i] ?? missing('gate bias', i)) > 0;
+      const magnitude = product * (scale[i] ?? missing('gate scale', i)) + (bias[i] ?? missing('magnitude bias', i));
+      products[start + i] = open ? Math.max(0, magnitude) : 0;
     }
   }
   return products;
@@ -137,7 +143,7 @@ function keepLargest(values: Float32Array, length: number, k: number): Float32Ar
     let room = k;
     for (const value of run) if (value > least) room--;
     for (let i = 0; i < length; i++) {
-      const value = run[i] ?? 0;
+      const value = run[i] ?? missing('feature', i);
       if (value > least) continue;
       if (value === least && room > 0) room--;
       else run[i] = 0;
@@ -156,23 +162,24 @@ function collectPositive(run: Float32Array, into: Float32Array): number {
 
 /** Quickselect over the first `count` values, which it puts into another order. */
 function kthLargest(values: Float32Array, count: number, k: number): number {
+  const at = (i: number) => values[i] ?? missing('active feature', i);
   let low = 0;
   let high = count - 1;
   while (low < high) {
-    const pivot = values[(low + high) >>> 1] ?? 0;
+    const pivot = at((low + high) >>> 1);
     let left = low;
     let right = high;
     while (left <= right) {
-      while ((values[left] ?? 0) > pivot) left++;
-      while ((values[right] ?? 0) < pivot) right--;
+      while (at(left) > pivot) left++;
+      while (at(right) < pivot) right--;
       if (left > right) break;
-      const swapped = values[left] ?? 0;
-      values[left++] = values[right] ?? 0;
+      const swapped = at(left);
+      values[left++] = at(right);
       values[right--] = swapped;
     }
     if (k - 1 <= right) high = right;
     else if (k - 1 >= left) low = left;
     else break;
   }
-  return values[k - 1] ?? 0;
+  return at(k - 1);
 }

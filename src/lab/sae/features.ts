@@ -11,10 +11,9 @@ export interface ActiveFeature {
 /** The strongest first, and never one that is not active. `row` has one number for each feature. */
 export function strongestFeatures(sae: Sae, row: Float32Array, most: number): ActiveFeature[] {
   const active: { feature: number; activation: number }[] = [];
-  for (let feature = 0; feature < row.length; feature++) {
-    const activation = row[feature] ?? 0;
+  row.forEach((activation, feature) => {
     if (activation > 0) active.push({ feature, activation });
-  }
+  });
   return active
     .sort((a, b) => b.activation - a.activation || a.feature - b.feature)
     .slice(0, most)

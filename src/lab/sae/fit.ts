@@ -1,6 +1,7 @@
 /** Owns whether an SAE fits a model: its shape, and how well it reconstructs activations of the model. One that does not gives features that mean nothing. */
 
 import { CuvetteError } from '../../errors.ts';
+import { missing } from '../missing.ts';
 import { mean, sum } from '../statistics/summary.ts';
 import { centreRows } from '../statistics/vectors.ts';
 import { decodeSae, encodeSaePlainly } from './encode.ts';
@@ -54,7 +55,9 @@ export function checkSaeShape(sae: Sae, model: SaeModel): void {
       `SAE ${sae.id} (${sae.format}) is ${of} of width ${sae.width}${at(sae)}, and ${model.id} has width ${model.width}. Give an SAE that was trained on this model.`,
     );
   }
-  const layer = sae.hookPoint?.layer ?? -1;
+  // One that does not say its layer is judged by how well it reconstructs.
+  if (sae.hookPoint === undefined) return;
+  const { layer } = sae.hookPoint;
   if (layer < model.layers) return;
   throw new CuvetteError(
     'bad_model',
@@ -74,14 +77,18 @@ function measureFit(sae: Sae, rows: Float32Array, features: Float32Array, target
   }
   const decoded = decodeSae(sae, features, rows);
   const { centre } = centreRows(wanted, width);
-  const errors = active.map((_, row) => squaredDistance(wanted, row * width, decoded, row * width, width));
-  const spreads = active.map((_, row) => squaredDistance(wanted, row * width, centre, 0, width));
+  const rowErrors = active.map((one, row) => ({
+    l0: one,
+    error: squaredDistance(wanted, row * width, decoded, row * width, width),
+    spread: squaredDistance(wanted, row * width, centre, 0, width),
+  }));
+  const error = sum(rowErrors.map((row) => row.error));
   return {
     rows: count,
     l0,
-    fvu: ratio(sum(errors), sum(spreads)),
-    meanSquaredError: sum(errors) / wanted.length,
-    each: active.map((one, row) => ({ l0: one, fvu: ratio(errors[row] ?? 0, spreads[row] ?? 0) })),
+    fvu: ratio(error, sum(rowErrors.map((row) => row.spread))),
+    meanSquaredError: error / wanted.length,
+    each: rowErrors.map((row) => ({ l0: row.l0, fvu: ratio(row.error, row.spread) })),
   };
 }
 
@@ -101,7 +108,7 @@ function at(sae: Sae): string {
 
 function countActive(features: Float32Array, row: number, width: number): number {
   let count = 0;
-  for (let i = row * width; i < (row + 1) * width; i++) if ((features[i] ?? 0) > 0) count++;
+  for (let i = row * width; i < (row + 1) * width; i++) if ((features[i] ?? missing('feature', i)) > 0) count++;
   return count;
 }
 
@@ -113,7 +120,10 @@ function squaredDistance(
   length: number,
 ): number {
   let total = 0;
-  for (let i = 0; i < length; i++) total += ((a[aStart + i] ?? 0) - (b[bStart + i] ?? 0)) ** 2;
+  for (let i = 0; i < length; i++) {
+    const wanted = a[aStart + i] ?? missing('number of an activation', aStart + i);
+    total += (wanted - (b[bStart + i] ?? missing('number of a reconstruction', bStart + i))) ** 2;
+  }
   return total;
 }
 

@@ -9,6 +9,7 @@ import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
+import { missing } from '../missing.ts';
 import { contentOf, readSettings, type SaeContent, unsupported, withFile } from './loader.ts';
 import type { SaeActivation } from './sae.ts';
 import {
@@ -83,7 +84,9 @@ function foldFirst(path: string, settings: Settings, weights: SaeWeights, scales
   if (settings.act_fn === 'relu') return { kind: 'relu' };
   if (settings.act_fn === 'topk' && !settings.jump_relu_threshold)
     return { kind: 'topk', k: topOf(path, settings, weights) };
-  return { kind: 'jumprelu', threshold: new Float32Array(weights.features).fill(settings.jump_relu_threshold ?? 0) };
+  if (settings.jump_relu_threshold === undefined)
+    throw new CuvetteError('bad_model', `${path} says ${settings.act_fn}, and jump_relu_threshold is missing.`);
+  return { kind: 'jumprelu', threshold: new Float32Array(weights.features).fill(settings.jump_relu_threshold) };
 }
 
 /** Later, features are those of scaled activations, and each has a threshold of its own. Only to pass it is a feature multiplied by the length of its row. */
@@ -107,7 +110,10 @@ function foldSecond(
   const name = [...file.tensors.keys()].find((one) => one.endsWith('log_jumprelu_threshold'));
   const threshold = readVector(file, name ?? 'log_jumprelu_threshold', weights.features).map(Math.exp);
   if (settings.sparsity_include_decoder_norm) {
-    for (let i = 0; i < threshold.length; i++) threshold[i] = (threshold[i] ?? 0) / (lengths[i] || 1);
+    const lengthOf = (feature: number) => lengths[feature] ?? missing('decoder length of feature', feature);
+    threshold.forEach((value, feature) => {
+      threshold[feature] = value / (lengthOf(feature) || 1);
+    });
   }
   return { kind: 'jumprelu', threshold };
 }

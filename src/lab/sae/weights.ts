@@ -3,6 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';
 import { elementsOf, type StoredTensor, type TensorFile } from '../formats/tensor-file.ts';
+import { missing } from '../missing.ts';
 import type { Sae } from './sae.ts';
 
 /** What the tensors are called, and for matrices whether the file has one row for each number of the width instead of one for each feature. */
@@ -56,7 +57,7 @@ export function readNumber(file: TensorFile, name: string): number {
   if (elementsOf(shape) !== 1) throw unusable(file, `${name} has shape [${shape}] instead of one number`);
   const number = new Float32Array(1);
   file.into(name, number);
-  return number[0] ?? 0;
+  return number[0] ?? missing(`number ${name} of`, file.path);
 }
 
 /** Row by row. `transposed` says that the matrix which is wanted is the other way round than its shape in the file. */
@@ -89,20 +90,19 @@ export async function readMatrix(
 export function scaleRows(matrix: Float32Array, factors: Float32Array): void {
   const columns = matrix.length / factors.length;
   for (let row = 0; row < factors.length; row++) {
-    const factor = factors[row] ?? 1;
-    for (let i = row * columns; i < (row + 1) * columns; i++) matrix[i] = (matrix[i] ?? 0) * factor;
+    scaleAll(matrix.subarray(row * columns, (row + 1) * columns), factors[row] ?? missing('factor of row', row));
   }
 }
 
 export function scaleAll(numbers: Float32Array, factor: number): void {
-  for (let i = 0; i < numbers.length; i++) numbers[i] = (numbers[i] ?? 0) * factor;
+  for (let i = 0; i < numbers.length; i++) numbers[i] = (numbers[i] ?? missing('weight', i)) * factor;
 }
 
 export function rowLengths(matrix: Float32Array, rows: number): Float32Array {
   const columns = matrix.length / rows;
   return Float32Array.from({ length: rows }, (_, row) => {
     let squares = 0;
-    for (let i = row * columns; i < (row + 1) * columns; i++) squares += (matrix[i] ?? 0) ** 2;
+    for (let i = row * columns; i < (row + 1) * columns; i++) squares += (matrix[i] ?? missing('weight', i)) ** 2;
     return Math.sqrt(squares);
   });
 }
@@ -149,7 +149,7 @@ function transposeInto(
     for (let row = 0; row < blockRows; row++) {
       const start = row * stored.columns;
       for (let column = left; column < right; column++) {
-        matrix[column * stored.rows + firstRow + row] = block[start + column] ?? 0;
+        matrix[column * stored.rows + firstRow + row] = block[start + column] ?? missing('weight', start + column);
       }
     }
   }

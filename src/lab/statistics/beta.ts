@@ -46,16 +46,17 @@ function logBeta(a: number, b: number): number {
   return logGamma(a) + logGamma(b) - logGamma(a + b);
 }
 
-/** Lanczos' approximation with g = 7 and nine terms. */
+/** Lanczos' approximation with g = 7 and nine terms, of which the first has no divisor. */
+const LANCZOS_FIRST = 0.99999999999980993;
 const LANCZOS = [
-  0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059,
-  12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
+  676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059, 12.507343278686905,
+  -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
 ];
 
 function logGamma(x: number): number {
   const shifted = x - 1;
   const base = shifted + 7.5;
-  let series = LANCZOS[0] ?? 0;
-  for (let i = 1; i < LANCZOS.length; i++) series += (LANCZOS[i] ?? 0) / (shifted + i);
+  let series = LANCZOS_FIRST;
+  for (const [i, term] of LANCZOS.entries()) series += term / (shifted + (i + 1));
   return 0.5 * Math.log(2 * Math.PI) + (shifted + 0.5) * Math.log(base) - base + Math.log(series);
 }

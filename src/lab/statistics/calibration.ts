@@ -1,11 +1,15 @@
 /** Whether probabilities mean what they say, and how scores become probabilities. */
 
+import { missing } from '../missing.ts';
 import { sigmoid } from './logistic.ts';
 
 /** The mean squared distance of probabilities from what happened. */
 export function brierScore(probabilities: ArrayLike<number>, labels: ArrayLike<number>): number {
   let total = 0;
-  for (let i = 0; i < labels.length; i++) total += ((probabilities[i] ?? 0) - (labels[i] ?? 0)) ** 2;
+  for (let i = 0; i < labels.length; i++) {
+    const probability = probabilities[i] ?? missing('probability', i);
+    total += (probability - (labels[i] ?? missing('label', i))) ** 2;
+  }
   return total / labels.length;
 }
 
@@ -24,19 +28,17 @@ export function reliability(
   labels: ArrayLike<number>,
   bins = 10,
 ): { expectedError: number; bins: ReliabilityBin[] } {
-  const counts = new Float64Array(bins);
-  const sums = new Float64Array(bins);
-  const positives = new Float64Array(bins);
+  const found = Array.from({ length: bins }, () => ({ count: 0, sum: 0, positive: 0 }));
   for (let i = 0; i < labels.length; i++) {
-    const probability = probabilities[i] ?? 0;
-    const bin = Math.min(bins - 1, Math.floor(probability * bins));
-    counts[bin] = (counts[bin] ?? 0) + 1;
-    sums[bin] = (sums[bin] ?? 0) + probability;
-    positives[bin] = (positives[bin] ?? 0) + (labels[i] ?? 0);
+    const probability = probabilities[i] ?? missing('probability', i);
+    const number = Math.min(bins - 1, Math.floor(probability * bins));
+    const bin = found[number] ?? missing('bin', number);
+    bin.count++;
+    bin.sum += probability;
+    bin.positive += labels[i] ?? missing('label', i);
   }
   let expectedError = 0;
-  const result = Array.from(counts, (count, bin) => {
-    const [sum, positive] = [sums[bin] ?? 0, positives[bin] ?? 0];
+  const result = found.map(({ count, sum, positive }, bin) => {
     expectedError += Math.abs(sum - positive) / labels.length;
     return {
       low: bin / bins,
@@ -59,11 +61,12 @@ export function plattScaling(
   const high = (positives + 1) / (positives + 2);
   const low = 1 / (labels.length - positives + 2);
   const target = (i: number) => (labels[i] === 1 ? high : low);
+  const scoreOf = (i: number) => scores[i] ?? missing('score of label', i);
 
   const lossAt = (slope: number, intercept: number) => {
     let loss = 0;
     for (let i = 0; i < labels.length; i++) {
-      const value = slope * (scores[i] ?? 0) + intercept;
+      const value = slope * scoreOf(i) + intercept;
       loss += Math.log1p(Math.exp(-Math.abs(value))) + Math.max(0, value) - target(i) * value;
     }
     return loss;
@@ -75,7 +78,7 @@ export function plattScaling(
   for (let iteration = 0; iteration < 100; iteration++) {
     let [gs, gi, hss, hsi, hii] = [0, 0, 1e-12, 0, 1e-12];
     for (let i = 0; i < labels.length; i++) {
-      const score = scores[i] ?? 0;
+      const score = scoreOf(i);
       const probability = sigmoid(slope * score + intercept);
       const error = probability - target(i);
       const weight = probability * (1 - probability);

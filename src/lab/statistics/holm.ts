@@ -5,11 +5,11 @@
  * have larger ones, which is never in favour of those given.
  */
 export function holm(values: readonly number[], tests = values.length): number[] {
-  const order = values.map((_, i) => i).sort((a, b) => (values[a] ?? 1) - (values[b] ?? 1));
+  const order = [...values.entries()].sort(([, a], [, b]) => a - b);
   const adjusted = values.map(() => 1);
   let largest = 0;
-  order.forEach((index, rank) => {
-    largest = Math.max(largest, Math.min(1, (tests - rank) * (values[index] ?? 1)));
+  order.forEach(([index, value], rank) => {
+    largest = Math.max(largest, Math.min(1, (tests - rank) * value));
     adjusted[index] = largest;
   });
   return adjusted;

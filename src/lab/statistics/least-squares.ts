@@ -1,5 +1,7 @@
 /** A straight line through points. */
 
+import { missing } from '../missing.ts';
+
 export interface Line {
   slope: number;
   intercept: number;
@@ -13,8 +15,8 @@ export function leastSquares(x: ArrayLike<number>, y: ArrayLike<number>): Line {
   let sumX = 0;
   let sumY = 0;
   for (let i = 0; i < count; i++) {
-    sumX += x[i] ?? 0;
-    sumY += y[i] ?? 0;
+    sumX += x[i] ?? missing('x of point', i);
+    sumY += y[i] ?? missing('y of point', i);
   }
   const meanX = sumX / count;
   const meanY = sumY / count;
@@ -22,8 +24,8 @@ export function leastSquares(x: ArrayLike<number>, y: ArrayLike<number>): Line {
   let xy = 0;
   let yy = 0;
   for (let i = 0; i < count; i++) {
-    const dx = (x[i] ?? 0) - meanX;
-    const dy = (y[i] ?? 0) - meanY;
+    const dx = (x[i] ?? missing('x of point', i)) - meanX;
+    const dy = (y[i] ?? missing('y of point', i)) - meanY;
     xx += dx * dx;
     xy += dx * dy;
     yy += dy * dy;

@@ -3,6 +3,7 @@
  * Newton's method; its steps are solved by conjugate gradients, so that wide activations need no square matrix.
  */
 
+import { missing } from '../missing.ts';
 import { addScaled, centreRows, dot } from './vectors.ts';
 
 export interface LogisticFit {
@@ -32,7 +33,7 @@ export function fitLogistic(
     let nextState = state;
     // Halves the step until the loss goes down as far as the slope promises.
     for (let length = 1; length > 1e-10; length /= 2) {
-      next = Float64Array.from(point, (value, i) => value + length * (step[i] ?? 0));
+      next = Float64Array.from(point, (value, i) => value + length * (step[i] ?? missing('step of weight', i)));
       nextState = problem.at(next);
       if (nextState.loss <= state.loss + 1e-4 * length * descent) break;
     }
@@ -41,7 +42,7 @@ export function fitLogistic(
     state = nextState;
   }
   const weights = point.slice(0, -1);
-  const bias = (point[size - 1] ?? 0) - dot(problem.centre, weights);
+  const bias = (point[size - 1] ?? missing('bias')) - dot(problem.centre, weights);
   return { weights, bias, iterations, converged: largest(state.gradient) <= enough };
 }
 
@@ -71,11 +72,12 @@ function createProblem(rows: Float32Array | Float64Array, labels: ArrayLike<numb
     centre,
     at(point) {
       const weights = weightsOf(point);
-      const bias = point[width] ?? 0;
+      const bias = point[width] ?? missing('bias');
       const gradient = new Float64Array(width + 1);
       gradient.set(weights);
       const curvature = new Float64Array(count);
       let loss = dot(weights, weights) / 2;
+      let biasGradient = 0;
       for (let row = 0; row < count; row++) {
         const value = dot(centred, weights, row * width) + bias;
         const probability = sigmoid(value);
@@ -84,21 +86,25 @@ function createProblem(rows: Float32Array | Float64Array, labels: ArrayLike<numb
         loss += c * (Math.log1p(Math.exp(-Math.abs(signed))) + Math.max(0, -signed));
         const error = c * (probability - label);
         addScaled(weightsOf(gradient), centred, row * width, error);
-        gradient[width] = (gradient[width] ?? 0) + error;
+        biasGradient += error;
         curvature[row] = c * probability * (1 - probability);
       }
+      gradient[width] = biasGradient;
       return { loss, gradient, curvature };
     },
     timesHessian(vector, { curvature }) {
       const weights = weightsOf(vector);
-      const bias = vector[width] ?? 0;
+      const bias = vector[width] ?? missing('bias');
       const result = new Float64Array(width + 1);
       result.set(weights);
+      let biasProduct = 0;
       for (let row = 0; row < count; row++) {
-        const value = (curvature[row] ?? 0) * (dot(centred, weights, row * width) + bias);
+        const value =
+          (curvature[row] ?? missing('curvature of row', row)) * (dot(centred, weights, row * width) + bias);
         addScaled(weightsOf(result), centred, row * width, value);
-        result[width] = (result[width] ?? 0) + value;
+        biasProduct += value;
       }
+      result[width] = biasProduct;
       return result;
     },
   };
@@ -118,7 +124,10 @@ function newtonStep(problem: Problem, state: State, size: number): Float64Array 
     addScaled(step, direction, 0, length);
     addScaled(residual, product, 0, -length);
     const next = dot(residual, residual);
-    direction = Float64Array.from(direction, (value, i) => (residual[i] ?? 0) + (next / square) * value);
+    direction = Float64Array.from(
+      direction,
+      (value, i) => (residual[i] ?? missing('residual', i)) + (next / square) * value,
+    );
     square = next;
   }
   return step;

@@ -1,5 +1,6 @@
 /** Tests against chance: labels that change places, and p values by counting. */
 
+import { missing } from '../missing.ts';
 import type { Random } from './random.ts';
 
 /** Labels that have changed places within each group of rows. */
@@ -12,7 +13,8 @@ export function permuteWithin(
   for (const group of groups) {
     const shuffled = random.shuffle(group);
     group.forEach((row, i) => {
-      result[row] = labels[shuffled[i] ?? row] ?? 0;
+      const from = shuffled[i] ?? missing('row of the shuffled group at', i);
+      result[row] = labels[from] ?? missing('label of row', from);
     });
   }
   return result;
@@ -21,6 +23,6 @@ export function permuteWithin(
 /** The share of values, the observed one counted among them, that are at least as large. */
 export function chanceOf(observed: number, nulls: ArrayLike<number>): number {
   let reached = 1;
-  for (let i = 0; i < nulls.length; i++) reached += (nulls[i] ?? 0) >= observed ? 1 : 0;
+  for (let i = 0; i < nulls.length; i++) reached += (nulls[i] ?? missing('null value', i)) >= observed ? 1 : 0;
   return reached / (nulls.length + 1);
 }

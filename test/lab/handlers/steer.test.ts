@@ -147,3 +147,20 @@ describe('the effect on one prompt', () => {
     });
   });
 });
+
+test('steering refuses an engine that gives no logits, or too few, and names them', async () => {
+  const engine = createToyEngine();
+  const whole = engine.run;
+  const { call } = await steeredLab(engine);
+  engine.run = async (request, signal) => (await whole(request, signal)).map(({ logits: _, ...rest }) => rest);
+  await expect(call('steer', asked)).rejects.toMatchObject({
+    code: 'internal',
+    message: expect.stringContaining('The lab has no logits of variant 0,'),
+  });
+  engine.run = async (request, signal) =>
+    (await whole(request, signal)).map(({ logits, ...rest }) => ({
+      ...rest,
+      ...(logits && { logits: logits.slice(1) }),
+    }));
+  await expect(call('steer', asked)).rejects.toThrow('asked for 40 logits of variant 0 and gave 39');
+});

@@ -189,6 +189,7 @@ describe('what cannot be used is refused, and the error says why', () => {
       /dataset_average_activation_norm is missing/,
     ],
     ['llama-scope', 'hyperparams.json', { use_glu_encoder: true }, /GLU encoder/],
+    ['llama-scope', 'hyperparams.json', { jump_relu_threshold: undefined }, /jump_relu_threshold is missing/],
     ['sparsify-topk', 'layers.3/cfg.json', { signed: true }, /option signed/],
     ['sparsify-groupmax', 'layers.3.mlp/cfg.json', { k: 5 }, /groupmax with k 5, which does not fit 24 features/],
     ['dictionary-learning-topk', 'config.json', { trainer: { dict_class: 'CrossCoder' } }, /class CrossCoder/],

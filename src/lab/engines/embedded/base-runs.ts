@@ -1,6 +1,7 @@
 /** Owns computing prompts as they are, as far as something is needed of them that is not known yet. */
 
 import type { HookPoint } from '../../engine.ts';
+import { missing } from '../../missing.ts';
 import type { ModelSpec } from '../../models/spec.ts';
 import { type Alike, type Beginnings, beginningOf } from './beginnings.ts';
 import { inGroups } from './groups.ts';
@@ -62,7 +63,7 @@ export function createBaseRuns(
   };
 
   function computeInGroups(bases: readonly PlannedBase[], depth: number): void {
-    const rows = ({ need, alike }: PlannedBase) => need.record.tokens.length - (alike?.length ?? 0);
+    const rows = ({ need, alike }: PlannedBase) => need.record.tokens.length - takenOver(alike);
     for (const group of inGroups(bases, rows, ROWS_AT_ONCE)) computeGroup(group, depth);
   }
 
@@ -87,7 +88,7 @@ export function createBaseRuns(
     const reserved = group.map(({ need, keep }) => new Map(keep.map((layer) => [layer, records.reserve(need.record)])));
     try {
       const lanes = group.map((base, index) => {
-        const kept = reserved[index] ?? new Map();
+        const kept = reserved[index] ?? missing('place for the residual stream of text', index);
         if (base.alike) takeOver(base.alike, base.need.record, kept, depth);
         return laneOf(base, kept);
       });
@@ -114,8 +115,8 @@ export function createBaseRuns(
   }
 
   function laneOf({ need, start, alike }: PlannedBase, kept: ReadonlyMap<number, Rows>): Lane {
-    const { tokens, store, residuals } = need.record;
-    const first = alike?.length ?? 0;
+    const { tokens, store } = need.record;
+    const first = takenOver(alike);
     const visits = new Map<number, Visit[]>();
     for (const [layer, rows] of kept) addVisit(visits, boundary(layer), keeping(first, tokens.length, rows));
     for (const { point, visit } of need.reads) addVisit(visits, pointNumber(point), visit);
@@ -123,7 +124,7 @@ export function createBaseRuns(
       tokens: tokens.slice(first),
       first,
       start,
-      input: residuals.get(start)?.address ?? 0,
+      input: start === 0 ? 0 : residualRow(need.record, start, 0),
       shared: { ...store, length: first, lengthBefore: first, changesAt: 0 },
       own: { ...store, address: store.address + first * spec.headWidth * 4 },
       visits,
@@ -144,4 +145,9 @@ export function createBaseRuns(
 /** Whether nothing of it has been computed, and nothing is read on the way. */
 function isNew({ record, reads }: BaseNeed): boolean {
   return record.depth === 0 && record.residuals.size === 0 && reads.length === 0;
+}
+
+/** How many positions are not computed, as another text begins with the same. */
+function takenOver(alike: Alike | undefined): number {
+  return alike ? alike.length : 0;
 }

@@ -1,6 +1,8 @@
 /** Owns generating: prompts are computed as in a run, then all texts grow together, token by token, with their interventions. */
 
 import type { GenerateRequest, Variant } from '../../engine.ts';
+import { likeliest } from '../../logits.ts';
+import { missing } from '../../missing.ts';
 import { createRandom } from '../../statistics/random.ts';
 import type { BaseNeed } from './base-runs.ts';
 import { inGroups } from './groups.ts';
@@ -10,12 +12,12 @@ import { ROWS_AT_ONCE } from './layers.ts';
 import type { Model } from './model.ts';
 import { type PromptRecord, residualRow } from './prompt-records.ts';
 import { eachOnce } from './run.ts';
-import { type Choosing, likeliest, sampling } from './sampling.ts';
+import { type Choosing, sampling } from './sampling.ts';
 
 export function generate(model: Model, request: GenerateRequest): number[][] {
   const { prompts, variants = eachOnce(prompts), temperature = 0, seed = 0 } = request;
   const texts = variants.map((variant, number): Text => {
-    const tokens = prompts[variant.prompt] ?? [];
+    const tokens = prompts[variant.prompt] ?? missing('prompt', variant.prompt);
     const choose = temperature > 0 ? sampling(temperature, createRandom(seed, `text ${number}`)) : likeliest;
     const room = Math.min(request.maxNewTokens, model.spec.context - tokens.length);
     return { variant, tokens, choose, room, change: firstChange(variant.interventions, tokens.length), generated: [] };
@@ -74,7 +76,7 @@ function begin(model: Model, texts: readonly Growing[]): Growing[] {
     model,
     unchanged.map((text) => ({ text, address: residualRow(text.record, layers, text.tokens.length - 1) })),
   );
-  for (const group of inGroups(changed, ({ tokens, change }) => tokens.length - (change?.first ?? 0), ROWS_AT_ONCE)) {
+  for (const group of inGroups(changed, (text) => text.tokens.length - changeOf(text).first, ROWS_AT_ONCE)) {
     computeAndTake(model, group.map(firstLane));
   }
   return texts.filter(goesOn);
@@ -104,8 +106,7 @@ function takeTokens(model: Model, rows: readonly { text: Growing; address: numbe
     rows.map(({ address }) => address),
     {
       take(index, logits) {
-        const text = rows[index]?.text;
-        if (!text) return;
+        const { text } = rows[index] ?? missing('text of row', index);
         const token = text.choose(logits);
         if (endTokens.includes(token)) text.room = 0;
         else text.generated.push(token);
@@ -120,10 +121,14 @@ function goesOn({ generated, room }: Growing): boolean {
 
 /** The prompt from its first change on. */
 function firstLane(text: Growing): { text: Growing; lane: Lane } {
-  const { tokens, change, record } = text;
-  const { start, first } = change ?? { start: 0, first: 0 };
+  const { tokens, record } = text;
+  const { start, first } = changeOf(text);
   const input = start > 0 ? residualRow(record, start, first) : 0;
   return { text, lane: laneOf(text, { tokens: tokens.slice(first), first, start, input }) };
+}
+
+function changeOf({ change }: Text): Change {
+  return change ?? missing('change of a text');
 }
 
 /** The token that was generated last. */
@@ -138,12 +143,8 @@ function laneOf(text: Growing, rows: Pick<Lane, 'tokens' | 'first' | 'start' | '
   const visits = new Map<number, Visit[]>();
   const end = rows.first + rows.tokens.length;
   addInterventions(visits, variant.interventions, { length, first: rows.first, end });
-  const shared = {
-    ...record.store,
-    length: change?.first ?? length,
-    lengthBefore: length,
-    changesAt: change?.start ?? 0,
-  };
+  const before = change ? { length: change.first, changesAt: change.start } : { length, changesAt: 0 };
+  const shared = { ...record.store, ...before, lengthBefore: length };
   return { ...rows, shared, own, visits };
 }
 

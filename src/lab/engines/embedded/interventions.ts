@@ -1,6 +1,7 @@
 /** Owns what interventions do to an activation, and from where on they change a text. Components are computed in double precision. */
 
 import type { Intervention } from '../../engine.ts';
+import { missing } from '../../missing.ts';
 import { resolvePositions } from '../../positions.ts';
 import { dot } from '../../statistics/vectors.ts';
 import { addVisit, depthOf, pointNumber, type Visit } from './lane.ts';
@@ -68,7 +69,10 @@ function intervene(intervention: Intervention, x: Float32Array): void {
 }
 
 function addTimes(x: Float32Array, factor: number, vector: Float32Array): void {
-  for (let i = 0; i < x.length; i++) x[i] = (x[i] ?? 0) + factor * (vector[i] ?? 0);
+  for (let i = 0; i < x.length; i++) {
+    const value = x[i] ?? missing('number of the activation', i);
+    x[i] = value + factor * (vector[i] ?? missing('number of the vector', i));
+  }
 }
 
 /** How often the direction is in x. */

@@ -62,12 +62,15 @@ export function addVisit(visits: Map<number, Visit[]>, point: number, visit: Vis
 export const LANE_WORDS = 8;
 export const ROW_WORDS = 2;
 
+/** Tells the kernel that a lane has no store of this kind. */
+const NO_STORE: SharedStore = { address: 0, layerBytes: 0, length: 0, lengthBefore: 0, changesAt: 0 };
+
 export function writeLane(heap: Heap, address: number, lane: Lane, firstRow: number): void {
-  const { shared, own } = lane;
+  const { shared = NO_STORE, own = NO_STORE } = lane;
   heap
     .words(address, LANE_WORDS)
     .set([
-      ...[shared?.address ?? 0, shared?.layerBytes ?? 0, shared?.length ?? 0, shared?.lengthBefore ?? 0],
-      ...[shared?.changesAt ?? 0, own?.address ?? 0, own?.layerBytes ?? 0, firstRow],
+      ...[shared.address, shared.layerBytes, shared.length, shared.lengthBefore],
+      ...[shared.changesAt, own.address, own.layerBytes, firstRow],
     ]);
 }

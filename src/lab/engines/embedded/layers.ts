@@ -1,5 +1,6 @@
 /** Owns a model's way through its layers: a batch of lanes goes in, and at the end the residual stream of every row is there. */
 
+import { missing } from '../../missing.ts';
 import type { ModelSpec } from '../../models/spec.ts';
 import { type Batch, createBatches } from './batch.ts';
 import type { Heap } from './heap.ts';
@@ -22,6 +23,9 @@ export interface LanesRun {
 
 /** Rows that are best computed together: more would take more memory, and would not be faster. */
 export const ROWS_AT_ONCE = 512;
+
+/** Tells the kernel that a layer attends to all positions. */
+const NO_WINDOW = 0;
 
 const ACTIVATIONS: Record<ModelSpec['activation'], number> = { gelu: 0, 'gelu-tanh': 1, silu: 2, relu: 3 };
 
@@ -81,7 +85,7 @@ export function createLayers(
         program.normalize(rows.residual, count, packed.attentionNorm, normSettings, rows.normed);
         program.multiply(rows.normed, count, packed.queryKeyValue, rows.heads);
         program.prepareHeads(rows.heads, count, spec, turns, norms, tables, layer);
-        program.attend(rows.heads, count, spec, spec.window[layer] ?? 0, rows.attended, tables, layer);
+        program.attend(rows.heads, count, spec, spec.window[layer] ?? NO_WINDOW, rows.attended, tables, layer);
         program.multiply(rows.attended, count, packed.output, rows.attentionOut);
       }
 
@@ -110,7 +114,7 @@ export function createLayers(
       }
 
       function addressOf(rows: Rows, lane: Lane): number {
-        return rows.address + (firstRows.get(lane) ?? 0) * rows.stride;
+        return rows.address + (firstRows.get(lane) ?? missing('first row of a lane')) * rows.stride;
       }
     },
   };

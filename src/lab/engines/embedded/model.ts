@@ -1,5 +1,6 @@
 /** Owns a model in the kernel's memory, with everything that computing it takes. It is used by one thread, which others help. */
 
+import { missing } from '../../missing.ts';
 import type { ModelSpec } from '../../models/spec.ts';
 import type { WeightTensor } from '../../models/weights.ts';
 import { type BaseRuns, createBaseRuns } from './base-runs.ts';
@@ -51,7 +52,7 @@ export function createModel(
   const kernel = instantiateKernel(module, memory);
   // In it a thread has the scores of one query.
   const scratch = Array.from({ length: threads }, () => heap.allocate(spec.context * 4));
-  const program = createProgram(kernel, heap, scratch[0] ?? 0);
+  const program = createProgram(kernel, heap, scratch[0] ?? missing('thread', 0));
   const weights = packWeights(spec, tensors, heap);
   const layers = createLayers(spec, weights, heap, program, checkAborted);
   const beginnings = createBeginnings(spec, heap);

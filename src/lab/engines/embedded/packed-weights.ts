@@ -1,6 +1,7 @@
 /** Owns a model's weights in the kernel's memory: each is read straight to its place, and matrices are packed there, so that nothing is held twice. */
 
 import { CuvetteError } from '../../../errors.ts';
+import { missing } from '../../missing.ts';
 import type { ModelSpec } from '../../models/spec.ts';
 import type { WeightTensor } from '../../models/weights.ts';
 import { type Heap, LARGEST_MEMORY, roundUp } from './heap.ts';
@@ -73,7 +74,8 @@ export function packInPlace(heap: Heap, address: number, outputs: number, inputs
     if (first + PANEL > outputs) rows.fill(0, (outputs - first) * inputs);
     for (let row = 0; row < PANEL; row++) {
       const start = row * inputs;
-      for (let i = 0, to = row; i < inputs; i++, to += PANEL) panel[to] = rows[start + i] ?? 0;
+      for (let i = 0, to = row; i < inputs; i++, to += PANEL)
+        panel[to] = rows[start + i] ?? missing('weight', start + i);
     }
   }
 }
@@ -88,8 +90,10 @@ export function selectOutputs(heap: Heap, matrix: PackedMatrix, outputs: readonl
   outputs.forEach((output, index) => {
     const panel = heap.floats(matrix.address + (output - (output % PANEL)) * inputs * 4, PANEL * inputs);
     const start = (index - (index % PANEL)) * inputs + (index % PANEL);
-    for (let i = 0; i < inputs; i++) to[start + i * PANEL] = panel[(output % PANEL) + i * PANEL] ?? 0;
-    if (matrix.bias) bias[index] = heap.floats(matrix.bias + output * 4, 1)[0] ?? 0;
+    for (let i = 0; i < inputs; i++) {
+      to[start + i * PANEL] = panel[(output % PANEL) + i * PANEL] ?? missing('weight of output', output);
+    }
+    if (matrix.bias) bias[index] = heap.floats(matrix.bias + output * 4, 1)[0] ?? missing('bias of output', output);
   });
   return { address, bias: matrix.bias ? address + padded * inputs * 4 : 0, outputs: outputs.length, inputs };
 }
@@ -97,12 +101,12 @@ export function selectOutputs(heap: Heap, matrix: PackedMatrix, outputs: readonl
 /** Several matrices of the same inputs become one. */
 function packMatrix(tensors: Tensors, names: readonly string[], heap: Heap, suffix = '.weight'): PackedMatrix {
   const parts = names.map((name) => find(tensors, name + suffix));
-  const inputs = parts[0]?.shape[1] ?? 0;
-  const outputs = parts.reduce((sum, { shape }) => sum + (shape[0] ?? 0), 0);
+  const inputs = parts[0]?.shape[1] ?? missing('columns of', names.join(' and '));
+  const outputs = parts.reduce((sum, part) => sum + rowsIn(part), 0);
   const address = heap.allocate(roundUp(outputs, PANEL) * inputs * 4);
   let at = address;
   for (const part of parts) {
-    const count = (part.shape[0] ?? 0) * inputs;
+    const count = rowsIn(part) * inputs;
     part.read(heap.floats(at, count));
     at += count * 4;
   }
@@ -113,23 +117,27 @@ function packMatrix(tensors: Tensors, names: readonly string[], heap: Heap, suff
 /** One after the other; where one is absent beside others, it is 0. */
 function placeBiases(tensors: Tensors, names: readonly string[], parts: readonly WeightTensor[], heap: Heap): number {
   if (!names.some((name) => tensors.has(`${name}.bias`))) return 0;
-  const outputs = parts.reduce((sum, { shape }) => sum + (shape[0] ?? 0), 0);
+  const outputs = parts.reduce((sum, part) => sum + rowsIn(part), 0);
   const address = heap.allocate(roundUp(outputs, PANEL) * 4);
   heap.floats(address, roundUp(outputs, PANEL)).fill(0);
   let at = address;
   names.forEach((name, index) => {
-    const count = parts[index]?.shape[0] ?? 0;
+    const count = rowsIn(parts[index] ?? missing('matrix', name));
     tensors.get(`${name}.bias`)?.read(heap.floats(at, count));
     at += count * 4;
   });
   return address;
 }
 
+function rowsIn({ shape }: WeightTensor): number {
+  return shape[0] ?? missing('rows of a tensor');
+}
+
 /** 0 if there is no such tensor. */
 function placeVector(tensors: Tensors, name: string, heap: Heap): number {
   const tensor = tensors.get(name);
   if (!tensor) return 0;
-  const count = tensor.shape[0] ?? 0;
+  const count = rowsIn(tensor);
   const address = heap.allocate(roundUp(count, PANEL) * 4);
   heap.floats(address, roundUp(count, PANEL)).fill(0);
   tensor.read(heap.floats(address, count));
@@ -138,7 +146,7 @@ function placeVector(tensors: Tensors, name: string, heap: Heap): number {
 
 function placeRows(tensors: Tensors, name: string, heap: Heap): Rows {
   const tensor = find(tensors, name);
-  const [rows = 0, width = 0] = tensor.shape;
+  const [rows = missing('rows of', name), width = missing('columns of', name)] = tensor.shape;
   const address = heap.allocate(rows * width * 4);
   tensor.read(heap.floats(address, rows * width));
   return { address, stride: width * 4 };

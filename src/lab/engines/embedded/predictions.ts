@@ -1,5 +1,6 @@
 /** Owns what comes after the last layer: from rows of the residual stream to logits, and to how likely and how far apart predictions are. */
 
+import { missing } from '../../missing.ts';
 import type { ModelSpec } from '../../models/spec.ts';
 import { inGroups } from './groups.ts';
 import { type Heap, roundUp } from './heap.ts';
@@ -141,8 +142,8 @@ export function createPredictions(
     next: number | undefined,
   ): number {
     if (next === undefined) return 0;
-    const logit = heap.floats(address + row * stride + next * 4, 1)[0] ?? 0;
-    return logit - (heap.doubles(logarithms, row + 1)[row] ?? 0);
+    const logit = heap.floats(address + row * stride + next * 4, 1)[0] ?? missing('logit of token', next);
+    return logit - (heap.doubles(logarithms, row + 1)[row] ?? missing('logarithm of row', row));
   }
 }
 

@@ -1,5 +1,6 @@
 /** Owns the list of operations that threads work through together: how each lies in memory, and how its work is cut into items. */
 
+import { missing } from '../../missing.ts';
 import { CONTROL, type Heap } from './heap.ts';
 import type { Kernel } from './kernel.ts';
 
@@ -161,9 +162,10 @@ export function createProgram(kernel: Kernel, heap: Heap, scratch: number): Prog
       push('add', items(count), [to.address, to.stride, from.address, from.stride, count, width]);
     },
     embed(to, count, embedding, positions, tokens) {
+      const learned = positions ?? NO_ROWS;
       push('embed', items(count), [
         ...[to.address, to.stride, count, embedding.inputs, embedding.address],
-        ...[positions?.address ?? 0, positions?.stride ?? 0, tokens],
+        ...[learned.address, learned.stride, tokens],
       ]);
     },
     measureLogits(logits, count, vocabulary, logarithms) {
@@ -192,11 +194,14 @@ function items(rows: number): number {
   return Math.ceil(rows / ROWS_PER_ITEM);
 }
 
+/** Tells the kernel that a model has no learned positions. */
+const NO_ROWS: Rows = { address: 0, stride: 0 };
+
 const oneFloat = new Float32Array(1);
 const itsBits = new Uint32Array(oneFloat.buffer);
 
 /** The bits of a number in single precision. */
 function bitsOf(value: number): number {
   oneFloat[0] = value;
-  return itsBits[0] ?? 0;
+  return itsBits[0] ?? missing('bits of', value);
 }

@@ -41,7 +41,7 @@ export function planVariant({ spec, heap }: Model, variant: Variant, request: Ru
       target: activation.subarray(i * width, (i + 1) * width),
     }));
     const isChanged = ({ position }: Slot) => isComputed(change, point, position);
-    planReading(point, slots.filter(isChanged), change?.first ?? 0);
+    if (change) planReading(point, slots.filter(isChanged), change.first);
     planTaking(
       point,
       slots.filter((slot) => !isChanged(slot)),

@@ -1,6 +1,7 @@
 /** Owns what a run says of predictions: logits at chosen positions, and surprise. */
 
 import type { RunRequest, VariantResult } from '../../engine.ts';
+import { missing } from '../../missing.ts';
 import { resolvePositions } from '../../positions.ts';
 import type { Model } from './model.ts';
 import { type PromptRecord, residualRow } from './prompt-records.ts';
@@ -32,7 +33,8 @@ function addLogits(model: Model, asked: NonNullable<RunRequest['logits']>, varia
       addresses.push(rowAt(variant, position, layers));
     });
   }
-  model.predictions.logits(addresses, { tokens: asked.tokens, take: (index, row) => targets[index]?.set(row) });
+  const targetOf = (index: number) => targets[index] ?? missing('place for the logits of row', index);
+  model.predictions.logits(addresses, { tokens: asked.tokens, take: (index, row) => targetOf(index).set(row) });
 }
 
 function addSurprise(model: Model, variants: readonly Computed[]): void {
@@ -40,15 +42,20 @@ function addSurprise(model: Model, variants: readonly Computed[]): void {
   const own = rows.filter(({ address, base }) => address !== base);
   const compared = model.predictions.compare(own);
   own.forEach((row, i) => {
-    row.write(compared.logProbabilities[i] ?? 0, compared.divergences[i] ?? 0);
+    row.write(
+      compared.logProbabilities[i] ?? missing('log probability of row', i),
+      compared.divergences[i] ?? missing('divergence of row', i),
+    );
   });
 
   const shared = rows.filter(({ address, base }) => address === base);
   // Variants of one prompt have the same rows before their first change.
   const distinct = [...new Map(shared.map((row) => [row.address, row])).values()];
   const logProbabilities = model.predictions.logProbabilities(distinct);
-  const known = new Map(distinct.map(({ address }, i) => [address, logProbabilities[i] ?? 0]));
-  for (const row of shared) row.write(known.get(row.address) ?? 0, 0);
+  const known = new Map(
+    distinct.map(({ address }, i) => [address, logProbabilities[i] ?? missing('log probability of row', i)]),
+  );
+  for (const row of shared) row.write(known.get(row.address) ?? missing('log probability at address', row.address), 0);
 }
 
 interface SurpriseRow {

@@ -40,15 +40,15 @@ function runPrompts(model: Model, request: RunRequest, prompts: readonly Prompt[
   for (const { tokens, variants } of prompts) {
     const record = model.records.of(tokens);
     const need: BaseNeed = { record, residuals: new Set(), reads: [] };
-    const plans = variants.map(({ variant }) => planVariant(model, variant, request, need));
-    const isShared = plans.some(({ change }) => !change || change.first > 0);
+    const plans = variants.map(({ place, variant }) => ({ place, plan: planVariant(model, variant, request, need) }));
+    const isShared = plans.some(({ plan: { change } }) => !change || change.first > 0);
     if (request.surprise || (request.logits && isShared)) need.residuals.add(model.spec.layers);
     if (isShared || need.residuals.size > 0) needs.push(need);
-    plans.forEach((plan, index) => {
+    for (const { place, plan } of plans) {
       const result = { activations: plan.activations };
       works.push({ plan, record, result });
-      results[variants[index]?.place ?? 0] = result;
-    });
+      results[place] = result;
+    }
   }
 
   model.bases.compute(needs, depth);

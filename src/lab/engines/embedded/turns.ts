@@ -1,5 +1,6 @@
 /** Owns the cosines and sines of rotary positions, computed as far as texts have become long. */
 
+import { missing } from '../../missing.ts';
 import type { ModelSpec } from '../../models/spec.ts';
 import type { Heap } from './heap.ts';
 import type { Turns } from './program.ts';
@@ -34,7 +35,7 @@ export function createTurnTable(spec: ModelSpec, heap: Heap): TurnTable {
   function fill(table: Float32Array): void {
     for (let position = 0, at = 0; position < held; position++, at += 2 * half) {
       for (let i = 0; i < half; i++) {
-        const angle = Math.fround(position * (inverseFrequencies[i] ?? 0));
+        const angle = Math.fround(position * (inverseFrequencies[i] ?? missing('inverse frequency', i)));
         table[at + i] = Math.cos(angle) * scale;
         table[at + half + i] = Math.sin(angle) * scale;
       }

@@ -1,6 +1,7 @@
 /** How requests of the engine interface are put for the other side, and results taken from the tables that come back. A vector that many interventions share is sent once. */
 
 import type { GenerateRequest, Intervention, Positions, RunRequest, VariantResult } from '../../engine.ts';
+import { missing } from '../../missing.ts';
 import { resolvePositions } from '../../positions.ts';
 import { createRandom } from '../../statistics/random.ts';
 import type { Numbers, Tensor } from './wire.ts';
@@ -52,7 +53,7 @@ export function decodeRun(
   const tapped = taps.map(({ positions }, i) => ({ positions, take: createTaking(tables[i]) }));
   const columns = logits?.tokens?.length ?? vocabulary;
   return (variants ?? prompts.map((_, prompt) => ({ prompt }))).map(({ prompt }): VariantResult => {
-    const length = prompts[prompt]?.length ?? 0;
+    const { length } = prompts[prompt] ?? missing('prompt', prompt);
     const rows = (positions: Positions) => resolvePositions(positions, length).length;
     return {
       activations: tapped.map(({ positions, take }) => take(rows(positions) * width)),

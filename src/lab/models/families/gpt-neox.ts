@@ -22,6 +22,9 @@ const Config = RotaryConfig.extend({
 
 const Share = z.object({ partial_rotary_factor: z.number().positive().max(1).nullish() });
 
+/** Where config.json has neither, as GPTNeoXConfig says. */
+const USUAL_ROTARY_SHARE = 0.25;
+
 export function gptNeox(json: unknown): Layout {
   const config = Config.parse(json);
   const { hidden_size: width, intermediate_size: hidden, num_attention_heads: heads, vocab_size } = config;
@@ -58,7 +61,7 @@ export function gptNeox(json: unknown): Layout {
   tensors.set('unembedding.weight', { ...unembedding, optional: config.tie_word_embeddings });
 
   const share = Share.parse(config.rope_scaling ?? config.rope_parameters ?? {}).partial_rotary_factor;
-  const rotated = Math.floor(headWidth * (share ?? config.rotary_pct ?? 0.25));
+  const rotated = Math.floor(headWidth * (share ?? config.rotary_pct ?? USUAL_ROTARY_SHARE));
   return {
     tensors,
     spec: {

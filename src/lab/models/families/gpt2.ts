@@ -18,10 +18,13 @@ const Config = z.object({
   tie_word_embeddings: z.boolean().default(true),
 });
 
+/** How much wider than the model an MLP is where config.json has no n_inner, as GPT2Config says. */
+const USUAL_EXPANSION = 4;
+
 export function gpt2(json: unknown): Layout {
   const config = Config.parse(json);
   const width = config.n_embd;
-  const hidden = config.n_inner ?? 4 * width;
+  const hidden = config.n_inner ?? USUAL_EXPANSION * width;
   const headWidth = width / config.n_head;
   const tensors = new Map<string, Stored>();
   const vector = (name: string, stored: string) => tensors.set(name, whole(namesOf(stored), [width]));

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import { labelsOf } from '../../../src/lab/causality/dataset.ts';
+import { runProtocol } from '../../../src/lab/causality/protocol.ts';
+import { balancedMean, partnerOf, type Subjects, signOf } from '../../../src/lab/causality/subjects.ts';
+import type { Engine, RunRequest, VariantResult } from '../../../src/lab/engine.ts';
+import { likeliest, logitOf } from '../../../src/lab/logits.ts';
+import { createPlainEngine, plainPairs } from './plain-engine.ts';
+import { ask, context } from './questions.ts';
+
+/** The plain model, whose results are changed where the request is one of those meant. */
+function damaged(isMeant: (request: RunRequest) => boolean, change: (result: VariantResult) => VariantResult): Engine {
+  const engine = createPlainEngine();
+  return {
+    ...engine,
+    async run(request, signal) {
+      const results = await engine.run(request, signal);
+      return isMeant(request) ? results.map(change) : results;
+    },
+  };
+}
+
+const withoutLogits = ({ logits: _, ...rest }: VariantResult): VariantResult => rest;
+const withoutSurprise = ({ surprise: _, ...rest }: VariantResult): VariantResult => rest;
+const withFewerLogits = (result: VariantResult): VariantResult => ({
+  ...result,
+  ...(result.logits && { logits: result.logits.slice(1) }),
+});
+
+const asksForTap = ({ taps }: RunRequest) => taps !== undefined;
+const asksForSite = ({ taps }: RunRequest) => taps?.some(({ positions }) => !('from' in positions)) === true;
+const asksForManifold = (request: RunRequest) => asksForTap(request) && !asksForSite(request);
+const asksForVocabulary = ({ logits, variants }: RunRequest) => logits !== undefined && variants === undefined;
+const asksForTokens = ({ logits }: RunRequest) => logits?.tokens !== undefined;
+const asksForSweep = ({ logits, variants }: RunRequest) =>
+  logits !== undefined && logits.tokens === undefined && variants !== undefined;
+const asksForSurprise = ({ surprise }: RunRequest) => surprise === true;
+
+describe('an engine that leaves out what it was asked for gets an error that names it, never a verdict', () => {
+  test.each<[string, Engine, string]>([
+    [
+      'the activation at the site',
+      damaged(asksForSite, (result) => ({ ...result, activations: [] })),
+      'no activation of variant 0,',
+    ],
+    [
+      'a number of the activation at the site',
+      damaged(asksForSite, ({ activations, ...rest }) => ({
+        ...rest,
+        activations: activations.map((one) => one.slice(1)),
+      })),
+      'asked for 96 numbers of the activations of variant 0 and gave 95',
+    ],
+    [
+      'the activations that tell where a direction is lived in',
+      damaged(asksForManifold, (result) => ({ ...result, activations: [] })),
+      'no activation of variant 0,',
+    ],
+    ['the logits of the prompts', damaged(asksForVocabulary, withoutLogits), 'no logits of variant 0,'],
+    [
+      'a logit of the prompts',
+      damaged(asksForVocabulary, withFewerLogits),
+      'asked for 66 logits of variant 0 and gave 65',
+    ],
+    ['the logits of target and control tokens', damaged(asksForTokens, withoutLogits), 'no logits of variant 0,'],
+    ['a logit of the target tokens', damaged(asksForTokens, withFewerLogits), 'logits of variant 0 and gave'],
+    ['the logits of the sweep', damaged(asksForSweep, withoutLogits), 'no logits of variant 0,'],
+    ['the surprise of neutral text', damaged(asksForSurprise, withoutSurprise), 'no surprise of variant 0,'],
+    [
+      'a log probability of neutral text',
+      damaged(asksForSurprise, ({ surprise, ...rest }) => ({
+        ...rest,
+        ...(surprise && { surprise: { ...surprise, logProbabilities: surprise.logProbabilities.slice(1) } }),
+      })),
+      'log probabilities of variant 0 and gave',
+    ],
+  ])('%s', async (_, engine, message) => {
+    await expect(runProtocol(engine, ask(), context())).rejects.toMatchObject({
+      code: 'internal',
+      message: expect.stringContaining(message),
+    });
+  });
+});
+
+describe('what is read of a row or token that is not there throws, and names it', () => {
+  const subjects: Subjects = {
+    site: { layer: 0, place: 'resid_post', position: -1 },
+    seed: 1,
+    width: 1,
+    labels: [1, 0],
+    clusters: [],
+    activations: [],
+    components: new Float64Array(2),
+    partners: [1, 0],
+    direction: Float32Array.of(1),
+    swing: 1,
+  };
+
+  test('a label, which would count as negative', () => {
+    expect(signOf(subjects, 1)).toBe(-1);
+    expect(() => signOf(subjects, 2)).toThrow('no label of row 2,');
+    expect(() => labelsOf(plainPairs(1), [0, 2])).toThrow('no row of the dataset 2,');
+  });
+
+  test('a partner, which would be the row itself', () => {
+    expect(() => partnerOf(subjects, 2)).toThrow('no partner of row 2,');
+  });
+
+  test('a value of a mean, which would pull it to zero', () => {
+    expect(balancedMean(subjects, Float64Array.of(4, 2))).toBe(3);
+    expect(() => balancedMean(subjects, Float64Array.of(4), [0, 1])).toThrow('no value of row 1,');
+    expect(() => balancedMean(subjects, Float64Array.of(4, 2, 6))).toThrow('no label of row 2,');
+  });
+
+  test('a logit of a token that the model does not have', () => {
+    const logits = Float32Array.of(-3, -1, -1);
+    expect(logitOf(logits, 1)).toBe(-1);
+    expect(() => logitOf(logits, 3)).toThrow('no logit of token 3,');
+    expect(likeliest(logits)).toBe(1);
+    expect(() => likeliest(new Float32Array())).toThrow('no logit of token 0,');
+  });
+});
