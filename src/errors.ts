@@ -21,6 +21,8 @@ const TABLE = {
   python_missing: { status: 503, exit: 69 },
   python_too_old: { status: 422, exit: 2 },
   folder_unusable: { status: 500, exit: 73 },
+  newer_data: { status: 500, exit: 65 },
+  unreadable_file: { status: 500, exit: 65 },
   no_server: { status: 503, exit: 69 },
   ambiguous_server: { status: 409, exit: 2 },
   inside_session: { status: 409, exit: 2 },
@@ -67,6 +69,11 @@ export class CuvetteError extends Error {
 export function toCuvetteError(error: unknown): CuvetteError {
   if (error instanceof CuvetteError) return error;
   return new CuvetteError('internal', messageOf(error), { cause: error });
+}
+
+/** The code that the operating system or a library gave an error, if there is one. */
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
 export function messageOf(error: unknown): string {

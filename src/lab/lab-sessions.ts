@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { CuvetteError, codeOf, messageOf } from '../errors.ts';
 import { withLock } from '../file-lock.ts';
 import { privateFolder } from '../paths.ts';
 import { writeDurably } from './store/durable.ts';
@@ -77,12 +78,17 @@ export function createPassingLabSessions(): LabSessions {
   };
 }
 
-/** Empty where there is none, or none that can be read: names can be attached again. */
+/** Empty where there is no file. One that cannot be read is not written over: it may hold what the user still needs. */
 async function read<T>(path: string, schema: z.ZodType<Record<string, T>>): Promise<Record<string, T>> {
   try {
     return schema.parse(JSON.parse(await readFile(path, 'utf8')));
-  } catch {
-    return {};
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return {};
+    throw new CuvetteError(
+      'unreadable_file',
+      `${path}, which holds the labs that were attached, cannot be read: ${messageOf(error)}. It was left as it is. Mend it, or move it away and attach the labs again.`,
+      { cause: error },
+    );
   }
 }
 

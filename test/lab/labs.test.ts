@@ -366,6 +366,23 @@ describe('attaching a lab by its URL', () => {
     expect((await next.labs.call('remote', 'colab_status', {}, context)).answer).toMatchObject({ model_id: 'another' });
   });
 
+  test('is not forgotten when a file of labs cannot be read: that is told, and the file stays as it is', async () => {
+    const { url } = await serveLab(createFakeLab('kept').lab);
+    const { data, labs } = openLabs();
+    await labs.attach('a', url, TOKEN, context);
+    for (const name of ['sessions.json', 'tokens.json']) {
+      const path = join(data, 'lab', name);
+      const whole = readFileSync(path, 'utf8');
+      writeFileSync(path, whole.slice(0, -3));
+      const next = openLabs(data).labs;
+      await expect(next.attach('b', url, TOKEN, context)).rejects.toThrow(`${path}, which holds the labs`);
+      await expect(next.call('a', 'colab_status', {}, context)).rejects.toMatchObject({ code: 'unreadable_file' });
+      expect(readFileSync(path, 'utf8')).toBe(whole.slice(0, -3));
+      writeFileSync(path, whole);
+    }
+    expect((await openLabs(data).labs.call('a', 'colab_status', {}, context)).answer).toMatchObject({ ok: true });
+  });
+
   test('that gets another model while it is attached refuses calls, until it is attached again', async () => {
     const [before, after] = [createFakeLab('before'), createFakeLab('after')];
     const proxy = await openCutProxy((await serveLab(before.lab)).url);

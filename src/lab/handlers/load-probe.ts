@@ -4,23 +4,30 @@ import { basename } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
 import { readTorchTensors } from '../formats/torch-file.ts';
 import { hashOfNumbers } from '../manifest.ts';
+import { missing } from '../missing.ts';
 import { parsePosition } from '../positions.ts';
 import { loadProbe } from '../primitives/train-probe.ts';
 import { norm } from '../statistics/vectors.ts';
-import { type Probe, type ProbeFile, readProbeFile } from '../store/probes.ts';
+import { NO_BIAS, onlyNumber, type Probe, type ProbeFile, readProbeFile } from '../store/probes.ts';
 import { type LabContext, recorded, type Workbench } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
 import { showProbe } from './show-probe.ts';
 
+/** Where neither the caller nor the file says another. */
+const USUAL_POSITION = 'end_question';
+
 export const loadProbeHandler = defineHandler(loadProbe, async (bench, args, context) => {
   if ((args.direction === undefined) === (args.source === undefined))
     throw new CuvetteError('invalid_input', 'Give either direction, as numbers, or source, a file.');
-  const file = args.source === undefined ? asFile(args.direction ?? []) : await readSource(bench, args.source, context);
+  const file =
+    args.source === undefined
+      ? asFile(args.direction ?? missing('direction'))
+      : await readSource(bench, args.source, context);
   const given = args.layer ?? file.layer;
   if (given === undefined) throw new CuvetteError('invalid_input', 'Which layer is this probe of? Give layer.');
   const layer = layerOf(bench, given);
-  const position = args.position ?? file.position ?? 'end_question';
+  const position = args.position ?? file.position ?? USUAL_POSITION;
   parsePosition(position);
   checkDirection(file.direction, bench);
   const probe: Probe = {
@@ -47,7 +54,7 @@ export const loadProbeHandler = defineHandler(loadProbe, async (bench, args, con
 });
 
 function asFile(direction: number[]): ProbeFile {
-  return { direction: Float32Array.from(direction), bias: 0, license: null, sourceUrl: null, training: null };
+  return { direction: Float32Array.from(direction), bias: NO_BIAS, license: null, sourceUrl: null, training: null };
 }
 
 /** `NAME.safetensors` with `NAME.json`, either of them or NAME alone, or `NAME.pt`. */
@@ -72,7 +79,8 @@ function readTorchProbe(path: string): ProbeFile {
       'bad_model',
       `${path} has no tensor that is one direction. It has: ${[...tensors].map(([name, { shape }]) => `${name} [${shape.join(', ')}]`).join(', ')}. Name it direction or weight.`,
     );
-  return { ...asFile([]), direction: direction.data, bias: find(BIASES)?.data[0] ?? 0 };
+  const bias = find(BIASES);
+  return { ...asFile([]), direction: direction.data, bias: bias ? onlyNumber(path, 'bias', bias.data) : NO_BIAS };
 }
 
 function checkDirection(direction: Float32Array, { model }: Workbench): void {

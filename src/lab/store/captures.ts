@@ -1,32 +1,40 @@
 /** Captures on disk: a folder each, with the activations in safetensors and everything else in JSON. When they take too much room, those not used for longest go. */
 
-import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { CuvetteError } from '../../errors.ts';
+import { CuvetteError, messageOf } from '../../errors.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import { type ActivationsWriter, createActivationsWriter } from './activations-file.ts';
 import { createIncomingFolder, isIncoming, writeDurably } from './durable.ts';
+import { readIfThere } from './read-if-there.ts';
 
 const label = z.union([z.literal(0), z.literal(1)]);
 
-const captureSchema = z.object({
-  format: z.literal(1),
-  model: z.object({ id: z.string(), weights: z.string(), tokenizer: z.string() }),
-  /** Hook points by name. */
-  points: z.array(z.string()),
-  /** As they were asked for, and what that means: negative ones count from a prompt's end. */
-  positions: z.array(z.object({ spec: z.union([z.string(), z.number()]), position: z.number() })),
-  width: z.number(),
-  prompts: z.array(z.string()),
-  tokenCounts: z.array(z.number()),
-  labels: z.array(label).optional(),
-  pairs: z.array(z.string()).optional(),
-  templates: z.array(z.string()).optional(),
-  /** SHA-256 of the prompts with what is known of them, and of the activations. */
-  data: z.string(),
-  activations: z.string(),
-});
+const captureSchema = z
+  .object({
+    format: z.literal(1),
+    model: z.object({ id: z.string(), weights: z.string(), tokenizer: z.string() }),
+    /** Hook points by name. */
+    points: z.array(z.string()),
+    /** As they were asked for, and what that means: negative ones count from a prompt's end. */
+    positions: z.array(z.object({ spec: z.union([z.string(), z.number()]), position: z.number() })),
+    width: z.number(),
+    prompts: z.array(z.string()),
+    tokenCounts: z.array(z.number()),
+    labels: z.array(label).optional(),
+    pairs: z.array(z.string()).optional(),
+    templates: z.array(z.string()).optional(),
+    /** SHA-256 of the prompts with what is known of them, and of the activations. */
+    data: z.string(),
+    activations: z.string(),
+  })
+  .superRefine(({ prompts, tokenCounts, labels, pairs, templates }, context) => {
+    for (const [name, list] of Object.entries({ tokenCounts, labels, pairs, templates })) {
+      if (list === undefined || list.length === prompts.length) continue;
+      context.addIssue({ code: 'custom', path: [name], message: `${list.length} for ${prompts.length} prompts` });
+    }
+  });
 
 export type CaptureRecord = z.infer<typeof captureSchema>;
 export type Label = z.infer<typeof label>;
@@ -121,11 +129,18 @@ async function openWriter(
 }
 
 async function readRecord(path: string): Promise<CaptureRecord | undefined> {
-  const text = await readFile(path, 'utf8').catch(() => undefined);
+  const text = await readIfThere(path);
   if (text === undefined) return undefined;
-  const parsed = captureSchema.safeParse(JSON.parse(text));
-  if (parsed.success) return parsed.data;
-  throw new CuvetteError('bad_model', `${path} is not a capture of this version. Capture again with capture_acts.`);
+  try {
+    return captureSchema.parse(JSON.parse(text));
+  } catch (error) {
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error);
+    throw new CuvetteError(
+      'bad_model',
+      `${path} is not a capture of this version, or is damaged. Capture again with capture_acts. ${why}`,
+      { cause: error },
+    );
+  }
 }
 
 function readRows(id: string, record: CaptureRecord, path: string, point: string, position: number): Float32Array {
@@ -137,7 +152,13 @@ function readRows(id: string, record: CaptureRecord, path: string, point: string
   }
   const file = openSafetensors(path);
   try {
-    return file.float32(tensorName(point, position));
+    const rows = file.float32(tensorName(point, position));
+    const wanted = record.prompts.length * record.width;
+    if (rows.length === wanted) return rows;
+    throw new CuvetteError(
+      'bad_model',
+      `${path} has ${rows.length} numbers for ${point} at ${position}, and ${record.prompts.length} prompts of width ${record.width} have ${wanted}. Capture again with capture_acts.`,
+    );
   } finally {
     file.close();
   }
@@ -158,9 +179,14 @@ async function makeRoom(folder: string, ids: string[], newest: string, mostBytes
   }
 }
 
+/** Of a capture that another process has removed in the meantime. */
+const GONE = { bytes: 0, used: 0 };
+
 async function sizeOf(path: string): Promise<{ bytes: number; used: number }> {
-  const [own, file] = await Promise.all([stat(path), stat(join(path, ACTIVATIONS))]).catch(() => []);
-  return { bytes: file?.size ?? 0, used: own?.mtimeMs ?? 0 };
+  const found = await Promise.all([stat(path), stat(join(path, ACTIVATIONS))]).catch(() => undefined);
+  if (!found) return GONE;
+  const [own, file] = found;
+  return { bytes: file.size, used: own.mtimeMs };
 }
 
 function unknownCapture(id: string, ids: string[]): CuvetteError {

@@ -3,11 +3,12 @@
  * neither an agent nor a restart can forget it. A lab session ends when nothing was asked for half a day.
  */
 
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { CuvetteError, messageOf } from '../../errors.ts';
 import { withLock } from '../../file-lock.ts';
 import { writeDurably } from './durable.ts';
+import { readIfThere } from './read-if-there.ts';
 
 export interface Family {
   /** Counts a question, by its hash, unless it was asked before. */
@@ -30,9 +31,9 @@ export function createFamily(folder: string, now: () => number = Date.now): Fami
   const path = join(folder, 'family.json');
 
   async function asked(): Promise<string[]> {
-    const text = await readFile(path, 'utf8').catch(() => undefined);
+    const text = await readIfThere(path);
     if (text === undefined) return [];
-    const { last, questions } = fileSchema.parse(JSON.parse(text));
+    const { last, questions } = parse(path, text);
     return now() - last < SESSION_ENDS_AFTER ? questions : [];
   }
 
@@ -60,4 +61,18 @@ export function createFamily(folder: string, now: () => number = Date.now): Fami
     },
     size: async () => (await asked()).length,
   };
+}
+
+/** Without the count, p values would be adjusted for too few questions. */
+function parse(path: string, text: string): z.infer<typeof fileSchema> {
+  try {
+    return fileSchema.parse(JSON.parse(text));
+  } catch (error) {
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error);
+    throw new CuvetteError(
+      'folder_unusable',
+      `${path} does not tell which questions were asked before: ${why}. Remove it to begin a new family of questions.`,
+      { cause: error },
+    );
+  }
 }

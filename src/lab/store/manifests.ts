@@ -1,8 +1,8 @@
 /** The manifests of a lab, in the order of their calls: one a line, never changed. */
 
-import { readFile } from 'node:fs/promises';
 import { type Manifest, manifestSchema } from '../manifest.ts';
 import { appendDurably } from './durable.ts';
+import { readIfThere } from './read-if-there.ts';
 
 export interface ManifestLog {
   append(manifest: Manifest): Promise<void>;
@@ -14,8 +14,8 @@ export function createManifestLog(path: string): ManifestLog {
   return {
     append: (manifest) => appendDurably(path, JSON.stringify(manifest)),
     async latest(limit) {
-      const text = await readFile(path, 'utf8').catch(() => '');
-      const lines = text.split('\n').filter(Boolean).reverse();
+      const text = await readIfThere(path);
+      const lines = text === undefined ? [] : text.split('\n').filter(Boolean).reverse();
       const manifests: Manifest[] = [];
       for (const line of lines) {
         if (manifests.length === limit) break;

@@ -65,22 +65,24 @@ export interface ProbeFile {
   bias: number;
 }
 
+/** Of a probe that comes without one: its scores are plain products with the direction. */
+export const NO_BIAS = 0;
+
 export interface ProbeStore {
   save(probe: Probe): Promise<void>;
   get(id: string): Promise<Probe>;
   list(): Promise<Probe[]>;
 }
 
-export function createProbeStore(folder: string, modelId: string): ProbeStore {
+export function createProbeStore(folder: string): ProbeStore {
   async function ids(): Promise<string[]> {
     const names = await readdir(folder).catch(() => []);
     return names.filter((name) => name.endsWith('.json') && !isIncoming(name)).map((name) => basename(name, '.json'));
   }
 
   function read(id: string): Promise<Probe> {
-    return readProbeFile(join(folder, `${id}.safetensors`), join(folder, `${id}.json`)).then((file) =>
-      fromFile(id, file, modelId),
-    );
+    const about = join(folder, `${id}.json`);
+    return readProbeFile(join(folder, `${id}.safetensors`), about).then((file) => fromFile(id, about, file));
   }
 
   return {
@@ -120,7 +122,7 @@ export async function readProbeFile(path: string, about: string): Promise<ProbeF
       sourceUrl: parsed.source_url ?? null,
       training: parsed.training ?? null,
       direction: tensors.float32('direction'),
-      bias: tensors.tensors.has('bias') ? (tensors.float32('bias')[0] ?? 0) : 0,
+      bias: tensors.tensors.has('bias') ? onlyNumber(path, 'bias', tensors.float32('bias')) : NO_BIAS,
     };
   } catch (error) {
     if (error instanceof CuvetteError) throw error;
@@ -133,20 +135,37 @@ export async function readProbeFile(path: string, about: string): Promise<ProbeF
   }
 }
 
-function fromFile(id: string, file: ProbeFile, modelId: string): Probe {
-  const training = trainingSchema.safeParse(file.training);
-  return {
-    id,
-    modelId: file.modelId ?? modelId,
-    layer: file.layer ?? -1,
-    position: file.position ?? 'end_question',
-    license: file.license,
-    sourceUrl: file.sourceUrl,
-    direction: file.direction,
-    bias: file.bias,
-    ...(training.success && { training: training.data }),
-    ...(!training.success && file.training && { trainingElsewhere: file.training }),
-  };
+/** The number of a tensor that must have one. */
+export function onlyNumber(path: string, name: string, numbers: Float32Array): number {
+  const [number, ...others] = numbers;
+  if (number !== undefined && others.length === 0) return number;
+  throw new CuvetteError('bad_model', `${name} in ${path} has ${numbers.length} numbers, and must have one.`);
+}
+
+/** Of a probe that this lab has saved: everything must be there that it writes. */
+function fromFile(id: string, about: string, file: ProbeFile): Probe {
+  const { modelId, layer, position, license, sourceUrl, direction, bias } = file;
+  if (modelId === undefined) throw incomplete(about, 'model_id');
+  if (layer === undefined) throw incomplete(about, 'layer');
+  if (position === undefined) throw incomplete(about, 'position');
+  return { id, modelId, layer, position, license, sourceUrl, direction, bias, ...trainingOf(about, file.training) };
+}
+
+/** One with the marks of training in a lab must have all of it: without the prompts that it has seen, it would be tested on them. */
+function trainingOf(about: string, training: ProbeFile['training']): Pick<Probe, 'training' | 'trainingElsewhere'> {
+  if (training === null) return {};
+  const own = trainingSchema.safeParse(training);
+  if (own.success) return { training: own.data };
+  if ('trained_on' in training || 'capture_id' in training) throw incomplete(about, 'training', own.error);
+  return { trainingElsewhere: training };
+}
+
+function incomplete(about: string, field: string, error?: z.ZodError): CuvetteError {
+  const what = error ? `its ${field} is not whole: ${z.prettifyError(error)}` : `it has no ${field}`;
+  return new CuvetteError(
+    'bad_model',
+    `The probe in ${about} cannot be used: ${what}. Train it again, or load it with load_probe.`,
+  );
 }
 
 function toJson(probe: Probe): z.infer<typeof fileSchema> {

@@ -31,7 +31,7 @@ export function openStore(
   return {
     folder: place,
     captures: createCaptureStore(join(place, 'captures'), mostBytes),
-    probes: createProbeStore(join(place, 'probes'), model.id),
+    probes: createProbeStore(join(place, 'probes')),
     manifests: createManifestLog(join(place, 'manifests.jsonl')),
     family: createFamily(place),
     async saveRecord(name, record) {

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { encodeSafetensors } from '../../../src/lab/formats/safetensors.ts';
 import { createManifest } from '../../../src/lab/manifest.ts';
 import { createCaptureStore } from '../../../src/lab/store/captures.ts';
 import { appendDurably, createIncomingFolder, writeDurably } from '../../../src/lab/store/durable.ts';
@@ -155,6 +156,100 @@ describe('captures', () => {
   });
 });
 
+describe('a capture whose files are not whole is refused, and what is missing is named', () => {
+  async function damagedCapture(damage: (record: Record<string, unknown>) => string) {
+    const lab = toyLab();
+    const capture_id = await lab.capturePairs(6);
+    const path = join(lab.folder, 'lab', readdirSync(join(lab.folder, 'lab'))[0] ?? '', 'captures', capture_id);
+    const file = join(path, 'capture.json');
+    writeFileSync(file, damage(JSON.parse(readFileSync(file, 'utf8'))));
+    return lab.call('train_probe', { probe_id: 'n', capture_id, layer: 0 });
+  }
+
+  test.each<[string, (record: Record<string, unknown>) => string, RegExp]>([
+    ['a record that was cut short', (record) => JSON.stringify(record).slice(0, 200), /capture\.json is not a capture/],
+    ['no width', ({ width: _, ...rest }) => JSON.stringify(rest), /capture\.json .*width/s],
+    [
+      'a label less than prompts',
+      ({ labels, ...rest }) => JSON.stringify({ ...rest, labels: (labels as number[]).slice(1) }),
+      /11 for 12 prompts.*labels/s,
+    ],
+    [
+      'activations of fewer rows than prompts',
+      ({ prompts, tokenCounts, labels, pairs, ...rest }) => {
+        const twice = (list: unknown) => [...(list as unknown[]), ...(list as unknown[])];
+        return JSON.stringify({
+          ...rest,
+          prompts: twice(prompts),
+          tokenCounts: twice(tokenCounts),
+          labels: twice(labels),
+          pairs: twice(pairs),
+        });
+      },
+      /activations\.safetensors has 192 numbers .* 24 prompts of width 16 have 384/,
+    ],
+  ])('%s', async (_, damage, message) => {
+    await expect(damagedCapture(damage)).rejects.toMatchObject({
+      code: 'bad_model',
+      message: expect.stringMatching(message),
+    });
+  });
+});
+
+describe('a probe whose file is not whole is refused, and what is missing is named', () => {
+  async function damagedProbe(damage: (about: Record<string, unknown>) => unknown) {
+    const lab = toyLab();
+    const capture_id = await lab.capturePairs(10);
+    await lab.call('train_probe', { probe_id: 'n', capture_id, layer: 0 });
+    const folder = join(lab.folder, 'lab', readdirSync(join(lab.folder, 'lab'))[0] ?? '', 'probes');
+    const file = join(folder, 'n.json');
+    writeFileSync(file, JSON.stringify(damage(JSON.parse(readFileSync(file, 'utf8')))));
+    return { folder, evaluated: lab.call('probe_eval', { probe_id: 'n', capture_id }) };
+  }
+
+  test.each<[string, (about: Record<string, unknown>) => unknown, RegExp]>([
+    ['no layer, which would be the last', ({ layer: _, ...rest }) => rest, /n\.json cannot be used: it has no layer/],
+    ['no position', ({ position: _, ...rest }) => rest, /n\.json cannot be used: it has no position/],
+    ['no model', ({ model_id: _, ...rest }) => rest, /n\.json cannot be used: it has no model_id/],
+    [
+      'no prompts that it has seen, on which it would be tested',
+      ({ training, ...rest }) => {
+        const { trained_on: _, ...others } = training as Record<string, unknown>;
+        return { ...rest, training: others };
+      },
+      /its training is not whole:.*trained_on/s,
+    ],
+    [
+      'no calibration',
+      ({ training, ...rest }) => {
+        const { calibration: _, ...others } = training as Record<string, unknown>;
+        return { ...rest, training: others };
+      },
+      /its training is not whole:.*calibration/s,
+    ],
+  ])('%s', async (_, damage, message) => {
+    const { evaluated } = await damagedProbe(damage);
+    await expect(evaluated).rejects.toMatchObject({ code: 'bad_model', message: expect.stringMatching(message) });
+  });
+
+  test('a bias without a number', async () => {
+    const lab = toyLab();
+    const path = join(lab.folder, 'p');
+    writeFileSync(
+      `${path}.safetensors`,
+      encodeSafetensors({
+        direction: { dtype: 'F32', shape: [16], data: Float32Array.from(NUMBER) },
+        bias: { dtype: 'F32', shape: [0], data: new Float32Array() },
+      }),
+    );
+    writeFileSync(`${path}.json`, JSON.stringify({ layer: 0 }));
+    await expect(lab.call('load_probe', { probe_id: 'p', source: path })).rejects.toMatchObject({
+      code: 'bad_model',
+      message: expect.stringContaining('has 0 numbers, and must have one'),
+    });
+  });
+});
+
 describe('writing', () => {
   test('replaces a file as a whole, and leaves nothing else', async () => {
     const folder = temporaryFolder();
@@ -222,6 +317,18 @@ describe('the family of questions', () => {
     expect(await family.size()).toBe(2);
     now += 2 * 3_600_000;
     expect(await family.count('c', signal)).toMatchObject({ size: 1 });
+  });
+
+  test.each([
+    ['that was cut short', (path: string) => writeFileSync(path, '{"last": 1, "quest')],
+    ['without its questions', (path: string) => writeFileSync(path, '{"last": 1}')],
+    ['that cannot be read', (path: string) => mkdirSync(path)],
+  ])('is not taken for empty from a file %s', async (_, damage) => {
+    const folder = temporaryFolder();
+    damage(join(folder, 'family.json'));
+    const refused = { code: 'folder_unusable', message: expect.stringContaining('family.json') };
+    await expect(createFamily(folder).size()).rejects.toMatchObject(refused);
+    await expect(createFamily(folder).count('a', signal)).rejects.toMatchObject(refused);
   });
 
   test('forgets a question that got no answer, but not one that got it earlier', async () => {
