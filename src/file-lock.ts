@@ -1,49 +1,84 @@
-/** A lock between processes: a file that names its holder. A holder that is gone is nobody. */
+/** A lock between processes: an exclusive transaction on an SQLite file, which the kernel ends with its holder, however that dies. */
 
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findProcess, isRunning, type ProcessId } from './process-tree.ts';
+import type { Database } from 'libsql';
+import { codeOf } from './errors.ts';
 
-const WRITING = 2000;
+/** Milliseconds between two tries. */
+const RETRY = 50;
+/** Paths that this process has open: to close a file a second time would end the kernel's locks of the first. */
+const open = new Set<string>();
 
-/** Runs the work while no other process holds the lock. */
-export async function withLock<T>(path: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+/** Runs the work while no other process, and no other work of this one, holds the lock. Calls `onWait` once if another holds it now. */
+export async function withLock<T>(
+  path: string,
+  signal: AbortSignal | undefined,
+  work: () => Promise<T>,
+  onWait: () => void = () => {},
+): Promise<T> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  while (!take(path)) await sleep(50, undefined, signal ? { signal } : undefined);
+  let hasWaited = false;
+  const wait = async () => {
+    if (!hasWaited) onWait();
+    hasWaited = true;
+    await sleep(RETRY, undefined, signal ? { signal } : undefined);
+  };
+  while (open.has(path)) await wait();
+  open.add(path);
   try {
-    return await work();
+    const release = await take(path, wait);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
   } finally {
-    rmSync(path, { force: true });
+    open.delete(path);
   }
 }
 
-function take(path: string): boolean {
-  const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
+/** The holder removes the file; who has waited for one that is gone begins again with the one that is there. */
+async function take(path: string, wait: () => Promise<void>): Promise<() => void> {
+  // Loaded here, since commands that never lock anything start faster without it.
+  const { default: Sqlite } = await import('libsql');
+  for (;;) {
+    // Held open before and after the database opens the same path: if the file is there at the end, it is the one that is locked.
+    const fd = openSync(path, 'a', 0o600);
+    const db = new Sqlite(path);
+    const isThere = () => statSync(path, { throwIfNoEntry: false })?.ino === fstatSync(fd).ino;
+    const close = () => {
+      db.close();
+      closeSync(fd);
+    };
+    try {
+      while (!begin(db)) await wait();
+      if (isThere())
+        return () => {
+          rmSync(path, { force: true });
+          close();
+        };
+    } catch (error) {
+      const code = codeOf(error);
+      // Something else is there, which can be nobody's lock: what an earlier version left, or a disk that was full.
+      if (code === 'SQLITE_NOTADB') rmSync(path, { force: true });
+      // SQLite has errors of its own for a file that is gone.
+      else if (isThere() || !String(code).startsWith('SQLITE')) {
+        close();
+        throw error;
+      }
+    }
+    close();
+  }
+}
+
+function begin(db: Database): boolean {
   try {
-    writeFileSync(path, JSON.stringify(me), { flag: 'wx', mode: 0o600 });
+    db.exec('BEGIN EXCLUSIVE');
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  const holder = readHolder(path);
-  if (holder ? !isRunning(holder) : isOld(path)) rmSync(path, { force: true });
-  return false;
-}
-
-/** A file that names nobody is one whose maker is about to write to it, or died just before. */
-function isOld(path: string): boolean {
-  try {
-    return Date.now() - statSync(path).mtimeMs > WRITING;
-  } catch {
-    return false;
-  }
-}
-
-function readHolder(path: string): ProcessId | undefined {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8')) as ProcessId;
-  } catch {
-    return undefined;
+    if (codeOf(error) === 'SQLITE_BUSY') return false;
+    throw error;
   }
 }

@@ -21,8 +21,8 @@ export function followProgress(
   missing: readonly HubFile[],
   onProgress: ((progress: HubProgress) => void) | undefined,
 ): (file: HubFile, count: number) => void {
-  const total = sizeOf(files);
-  const there = total - sizeOf(missing);
+  const total = knownSize(files);
+  const there = total - knownSize(missing);
   const counts = new Map<string, number>();
   const started = performance.now();
   let atFirst: number | undefined;
@@ -41,6 +41,7 @@ export function followProgress(
   };
 }
 
-function sizeOf(files: readonly HubFile[]): number {
-  return files.reduce((sum, file) => sum + (file.size ?? 0), 0);
+/** Bytes of the files whose size the hub has told; the others are added to none of the sums. */
+export function knownSize(files: readonly HubFile[]): number {
+  return files.reduce((sum, { size }) => (size === undefined ? sum : sum + size), 0);
 }

@@ -7,6 +7,9 @@ import type { Repository } from './hub-names.ts';
 
 const ENDPOINT = 'https://huggingface.co';
 const TRIES = 5;
+/** Milliseconds before the second try, and until a silent hub is given up. */
+const PAUSE = 1000;
+const PATIENCE = 60_000;
 const HOPS = 10;
 
 /** Nobody is there to answer, and asking again a second later changes nothing. */
@@ -63,8 +66,8 @@ export function openHub(options: HubOptions): Hub {
     endpoint: endpoint.href.replace(/\/+$/, ''),
     token: isPrivate(endpoint) ? options.token || env.HF_TOKEN || undefined : undefined,
     fetch: options.fetch ?? fetch,
-    pause: options.pause ?? 1000,
-    patience: options.patience ?? 60_000,
+    pause: options.pause ?? PAUSE,
+    patience: options.patience ?? PATIENCE,
   };
 }
 

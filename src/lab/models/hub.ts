@@ -3,7 +3,7 @@
  * What is there is not fetched again, and serves when the hub cannot be reached.
  */
 
-import { existsSync, mkdirSync, readFileSync, statfsSync } from 'node:fs';
+import { mkdirSync, readFileSync, statfsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
 import { withLock } from '../../file-lock.ts';
@@ -13,7 +13,7 @@ import { download } from './hub-download.ts';
 import { askListing, type HubFile, type HubListing } from './hub-listing.ts';
 import { chooseModelFiles } from './hub-model-files.ts';
 import { isCommit, parseFileName, parseRepository, parseRevision, type Repository } from './hub-names.ts';
-import { followProgress, type HubProgress } from './hub-progress.ts';
+import { followProgress, type HubProgress, knownSize } from './hub-progress.ts';
 import { type Hub, type HubOptions, openHub } from './hub-request.ts';
 
 export interface FetchOptions extends HubOptions {
@@ -91,19 +91,24 @@ async function fetchListed(fetching: Fetching, listing: HubListing): Promise<str
   const { copies, options, repository, choose } = fetching;
   const folder = copies[0].folder(listing.commit);
   const lock = `${folder}.lock`;
-  if (existsSync(lock)) options.onNotice?.(`Another process is downloading ${repository.id}; waiting for it.`);
-  return withLock(lock, options.signal, async () => {
-    const names = listing.files.map((file) => file.name);
-    const chosen = await choose(names, async (name) => {
-      await fetchInto(fetching, listing, folder, pick(listing, [name]), undefined);
-      return readFileSync(join(folder, name), 'utf8');
-    });
-    const files = pick(listing, chosen);
-    const copy = copies.map((place) => place.folder(listing.commit)).find((place) => hasFiles(place, files));
-    if (copy !== undefined) return copy;
-    await fetchInto(fetching, listing, folder, files, options.onProgress);
-    return folder;
-  });
+  const onWait = () => options.onNotice?.(`Another process is downloading ${repository.id}; waiting for it.`);
+  return withLock(
+    lock,
+    options.signal,
+    async () => {
+      const names = listing.files.map((file) => file.name);
+      const chosen = await choose(names, async (name) => {
+        await fetchInto(fetching, listing, folder, pick(listing, [name]), undefined);
+        return readFileSync(join(folder, name), 'utf8');
+      });
+      const files = pick(listing, chosen);
+      const copy = copies.map((place) => place.folder(listing.commit)).find((place) => hasFiles(place, files));
+      if (copy !== undefined) return copy;
+      await fetchInto(fetching, listing, folder, files, options.onProgress);
+      return folder;
+    },
+    onWait,
+  );
 }
 
 async function fetchInto(
@@ -151,7 +156,7 @@ function pick(listing: HubListing, names: readonly string[]): HubFile[] {
 
 function checkRoom(folder: string, repository: Repository, files: readonly HubFile[]): void {
   const { bavail, bsize } = statfsSync(folder);
-  const needed = files.reduce((sum, file) => sum + (file.size ?? 0), 0);
+  const needed = knownSize(files);
   if (needed <= bavail * bsize) return;
   const megabytes = (count: number) => `${Math.ceil(count / 1e6).toLocaleString('en')} MB`;
   throw new CuvetteError(

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { withLock } from '../../../src/file-lock.ts';
 import { type FetchOptions, fetchFile, fetchModel } from '../../../src/lab/models/hub.ts';
 import type { HubProgress } from '../../../src/lab/models/hub-progress.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -498,7 +499,7 @@ describe('several at once', () => {
     };
     await expect(fetchModel('org/tiny', { ...options, signal: controller.signal })).rejects.toThrow('called off');
     expect(existsSync(join(folder, 'model.safetensors'))).toBe(false);
-    expect(existsSync(`${folder}.lock`)).toBe(false);
+    expect(await withLock(`${folder}.lock`, AbortSignal.timeout(10_000), async () => 'free')).toBe('free');
   });
 
   it('a single file is fetched from a folder of its repository', async () => {
