@@ -9,6 +9,10 @@ import type { Store } from './store.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
 const FLUSH_AFTER = 300;
+/** Characters that are not on disk yet, at which that is not waited for: fewer than a keeper sends without an acknowledgement. */
+const MUCH = 32_000;
+
+type Watcher = (output: Output) => void | Promise<void>;
 
 export interface Execution {
   readonly record: ExecutionRecord;
@@ -16,7 +20,8 @@ export interface Execution {
   /** Resolves, with the record on disk, when the execution has come to its end. */
   readonly done: Promise<ExecutionRecord>;
   readonly signal: AbortSignal;
-  onOutput(listener: (output: Output) => void): () => void;
+  /** A listener may return a promise: code that prints faster than that is kept waiting by its keeper. */
+  onOutput(listener: Watcher): () => void;
   /** Notes that it now runs. */
   start(): void;
   take(event: Extract<InterpreterEvent, { kind: 'output' }>, from: LiveInterpreter): void;
@@ -45,7 +50,8 @@ export function createExecution(
       },
     }),
   });
-  const watchers = new Set<(output: Output) => void>();
+  const watchers = new Set<Watcher>();
+  const awaited = new Set<Promise<void>>();
   // Made only for who asks: most executions need none.
   let ended: AbortController | undefined;
   let resolveDone: (record: ExecutionRecord) => void = () => {};
@@ -55,42 +61,66 @@ export function createExecution(
   let seen = isResumed ? store.acknowledged(record.session, record.number) : 0;
   let written = seen;
   let timer: NodeJS.Timeout | undefined;
+  let unsaved = 0;
+  let isSaving = false;
 
   let persisting = Promise.resolve();
 
   /** Brings the record up to date on disk; one at a time, so that the text and the record agree. */
   function persist(): Promise<void> {
-    persisting = persisting.then(writeRecord);
+    persisting = persisting.catch(() => {}).then(writeRecord); // One that failed is made up for by the next.
     return persisting;
   }
 
   async function writeRecord(): Promise<void> {
     const seq = seen;
+    unsaved = 0;
+    const changed = transcript.takeChanged();
     const snapshot = {
       outputs: [...transcript.outputs],
       text: transcript.head(options.limit),
       textLength: transcript.length,
       outputFile: transcript.file,
     };
-    await transcript.flush();
-    Object.assign(record, snapshot, { outputBytes: transcript.bytes });
-    store.putExecution(record, seq);
+    try {
+      await transcript.flush();
+      await Promise.all(awaited);
+      Object.assign(record, snapshot, { outputBytes: transcript.bytes });
+      store.putExecution(record, seq, changed);
+    } catch (error) {
+      transcript.markChanged(changed);
+      throw error;
+    }
     written = seq;
   }
 
   function show(output: Output): void {
     transcript.add(output);
-    for (const watcher of watchers) tell(watcher, output);
+    for (const watcher of watchers) {
+      const taken = tell(watcher, output);
+      if (!taken) continue;
+      awaited.add(taken);
+      void taken.finally(() => awaited.delete(taken));
+    }
   }
 
   function persistSoon(from: LiveInterpreter): void {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      persist().then(
-        () => from.acknowledge(written),
-        () => {},
-      );
-    }, FLUSH_AFTER);
+    if (unsaved > MUCH && !isSaving) void save(from);
+    else timer ??= setTimeout(save, FLUSH_AFTER, from);
+  }
+
+  async function save(from: LiveInterpreter): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    isSaving = true;
+    try {
+      await persist();
+      from.acknowledge(written);
+    } catch {
+      // It is made up for by the next, and told at the end of the execution.
+    } finally {
+      isSaving = false;
+    }
   }
 
   if (record.state === 'done') resolveDone(record);
@@ -114,6 +144,7 @@ export function createExecution(
     take(event, from) {
       if (event.seq <= seen) return;
       seen = event.seq;
+      if (event.output.type === 'stream') unsaved += event.output.text.length;
       show(event.output);
       persistSoon(from);
     },
@@ -145,8 +176,10 @@ export function createExecution(
 }
 
 /** A watcher that fails is its own affair; the execution and the other watchers go on. */
-function tell(watcher: (output: Output) => void, output: Output): void {
+function tell(watcher: Watcher, output: Output): Promise<void> | undefined {
   try {
-    watcher(output);
-  } catch {}
+    return watcher(output)?.catch(() => {});
+  } catch {
+    return undefined;
+  }
 }

@@ -26,6 +26,8 @@ export interface ExecuteRequest {
   isStateful?: boolean | undefined;
   /** The caller is told its number before it runs, so it is on disk before that. */
   isAnnounced?: boolean;
+  /** Wraps the run: what it does before and after stands in the session's queue, between the runs of other executions. */
+  around?(run: () => Promise<void>): Promise<void>;
 }
 
 export interface SessionLimits {
@@ -138,7 +140,7 @@ export function createSession(options: SessionOptions): Session {
     });
     if (request.isAnnounced || execution.record.state === 'queued') store.putExecution(execution.record, 0);
     live.set(String(execution.record.number), execution);
-    enqueue(() => run(execution, request)).catch((error) => {
+    enqueue(() => runInTurn(execution, request)).catch((error) => {
       const message = error instanceof Error ? error.message : String(error);
       void execution.finish({
         outcome: 'error',
@@ -147,14 +149,23 @@ export function createSession(options: SessionOptions): Session {
         variablesSurvived: true,
       });
     });
-    execution.done.then(() => live.delete(String(execution.record.number)));
+    execution.done.then(() => {
+      live.delete(String(execution.record.number));
+      // What it holds can be large, and is on disk.
+      if (lateTo === execution) lateTo = undefined;
+    });
     return execution;
+  }
+
+  async function runInTurn(execution: Execution, request: ExecuteRequest): Promise<void> {
+    if (isEnded(execution)) return;
+    if (request.signal?.aborted || isStopped) return execution.finish(CANCELLED_IN_QUEUE);
+    const runIt = () => run(execution, request);
+    return request.around ? request.around(runIt) : runIt();
   }
 
   async function run(execution: Execution, { signal, args, stdin, isStateful }: ExecuteRequest): Promise<void> {
     const { record } = execution;
-    if (isEnded(execution)) return;
-    if (signal?.aborted || isStopped) return execution.finish(CANCELLED_IN_QUEUE);
     const { live: interpreter, isFresh } = await pool.open(record.interpreter);
     if (isEnded(execution)) return;
     if (signal?.aborted || cancelled.delete(record.number)) return execution.finish(CANCELLED_IN_QUEUE);
@@ -253,8 +264,7 @@ export function createSession(options: SessionOptions): Session {
 
   /** Picks up what was running when the last server died: the interpreters are still there, with all they have to tell. */
   async function recover(): Promise<void> {
-    const unfinished = store.executions(id).filter((record) => record.state !== 'done');
-    for (const record of unfinished) {
+    for (const record of store.unfinished(id)) {
       const execution = revive(record);
       live.set(String(record.number), execution);
       execution.done.then(() => live.delete(String(record.number)));
@@ -350,9 +360,6 @@ function diedBetweenCalls(cause: string): string {
 
 function usedInterpreters(store: Store, id: string): Set<string> {
   const cleared = store.session(id)?.cleared ?? {};
-  const kept = store
-    .executions(id)
-    .filter(({ state, reason }) => state !== 'queued' && reason?.code !== 'not-started')
-    .filter(({ number, interpreter }) => number > (cleared[interpreter] ?? 0));
-  return new Set(kept.filter(({ variablesSurvived }) => variablesSurvived).map(({ interpreter }) => interpreter));
+  const kept = [...store.lastWithVariables(id)].filter(([name, last]) => last > (cleared[name] ?? 0));
+  return new Set(kept.map(([name]) => name));
 }

@@ -4,17 +4,24 @@
  */
 
 import { closeSync, mkdirSync, openSync, readSync } from 'node:fs';
-import { truncate, writeFile } from 'node:fs/promises';
+import { open, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { writeText } from '../files/write-text.ts';
 import type { Output } from '../interpreters/interpreter.ts';
 import { textOf } from './text.ts';
 
+/** Characters that are written at once. */
+const PIECE = 64_000;
 const KEPT_STREAM = 64_000;
 const KEPT_OUTPUTS = 500;
 const KEPT_IMAGES = 24_000_000;
 
 export interface Transcript {
   readonly outputs: Output[];
+  /** Positions of the outputs that have changed since this was last asked. */
+  takeChanged(): number[];
+  /** These could not be written. */
+  markChanged(positions: number[]): void;
   readonly length: number;
   /** The file that holds the whole text, once there is one. */
   readonly file: string | null;
@@ -42,6 +49,7 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
   let file = resume?.file ?? null;
   let head = resume?.text ?? '';
   let tail = file ? lastOf(file, resume?.bytes ?? 0, limit) : head;
+  let changed = new Set<number>();
   let streamKept = outputs.reduce((sum, output) => sum + (output.type === 'stream' ? output.text.length : 0), 0);
   let imagesKept = 0;
   let unwritten: string[] = file ? [] : [head];
@@ -50,13 +58,14 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
   let writing = file ? truncate(file, bytes).catch(() => {}) : Promise.resolve();
 
   function keep(output: Output): void {
-    if (output.type === 'display' && output.update && replaceDisplay(outputs, output)) return;
+    const shown = output.type === 'display' && output.update ? displayedAt(outputs, output) : -1;
+    if (shown !== -1) return put(shown, output);
     if (output.type === 'stream') return keepStream(output);
     if (outputs.length >= KEPT_OUTPUTS) return;
-    const size = JSON.stringify(output).length;
+    const size = sizeOf(output);
     if (imagesKept + size > KEPT_IMAGES) return;
     imagesKept += size;
-    outputs.push(output);
+    put(outputs.length, output);
   }
 
   function keepStream(output: Extract<Output, { type: 'stream' }>): void {
@@ -64,20 +73,37 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
     streamKept += output.text.length;
     if (!text) return;
     const last = outputs.at(-1);
-    if (last?.type === 'stream' && last.name === output.name) last.text += text;
-    else if (outputs.length < KEPT_OUTPUTS) outputs.push({ ...output, text });
+    // Replaced, not changed: a record that is being written holds the old one.
+    if (last?.type === 'stream' && last.name === output.name)
+      put(outputs.length - 1, { ...last, text: last.text + text });
+    else if (outputs.length < KEPT_OUTPUTS) put(outputs.length, { ...output, text });
+  }
+
+  function put(position: number, output: Output): void {
+    outputs[position] = output;
+    changed.add(position);
   }
 
   function addText(text: string): void {
     length += text.length;
     if (head.length < limit) head += text.slice(0, limit - head.length);
     tail = (tail + text).slice(-limit);
-    unwritten.push(text);
+    const last = unwritten.at(-1) ?? '';
+    if (unwritten.length > 0 && last.length + text.length <= PIECE) unwritten[unwritten.length - 1] = last + text;
+    else unwritten.push(text);
     if (length > limit) file ??= path;
   }
 
   return {
     outputs,
+    takeChanged() {
+      const taken = [...changed];
+      changed = new Set();
+      return taken;
+    },
+    markChanged(positions) {
+      for (const position of positions) changed.add(position);
+    },
     get length() {
       return length;
     },
@@ -97,14 +123,20 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
     flush() {
       if (!file || unwritten.length === 0) return writing;
       const target = file;
-      const text = unwritten.join('');
+      const texts = unwritten;
       unwritten = [];
       writing = writing.then(async () => {
-        bytes += await write(target, text, bytes === 0);
+        bytes += await write(target, texts, bytes === 0);
       });
       return writing;
     },
   };
+}
+
+/** Characters of what it shows. */
+function sizeOf(output: Exclude<Output, { type: 'stream' }>): number {
+  const parts = output.type === 'error' ? output.traceback : Object.values(output.data);
+  return parts.reduce<number>((sum, part) => sum + (typeof part === 'string' ? part : JSON.stringify(part)).length, 0);
 }
 
 function lastOf(file: string, end: number, size: number): string {
@@ -120,16 +152,19 @@ function lastOf(file: string, end: number, size: number): string {
 }
 
 /** The first writing replaces what a server that died may have left there without noting it down. */
-async function write(file: string, text: string, isFirst: boolean): Promise<number> {
+async function write(file: string, texts: string[], isFirst: boolean): Promise<number> {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const data = Buffer.from(text, 'utf8');
-  await writeFile(file, data, { mode: 0o600, flag: isFirst ? 'w' : 'a' });
-  return data.length;
+  const handle = await open(file, isFirst ? 'w' : 'a', 0o600);
+  try {
+    let bytes = 0;
+    for (const text of texts) bytes += await writeText(handle, text, null);
+    return bytes;
+  } finally {
+    await handle.close();
+  }
 }
 
-function replaceDisplay(outputs: Output[], update: Extract<Output, { type: 'display' }>): boolean {
-  const index = outputs.findIndex((output) => output.type === 'display' && output.displayId === update.displayId);
-  if (index === -1) return false;
-  outputs[index] = update;
-  return true;
+/** Where the display stands that this one updates; -1 if it is not there. */
+function displayedAt(outputs: Output[], update: Extract<Output, { type: 'display' }>): number {
+  return outputs.findIndex((output) => output.type === 'display' && output.displayId === update.displayId);
 }

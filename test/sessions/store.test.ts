@@ -1,5 +1,6 @@
-import { statSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'libsql';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openStore, type SavedInterpreter, type SessionRow, type Store } from '../../src/sessions/store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -49,6 +50,14 @@ describe('a store', () => {
     open(folder);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     expect(statSync(join(folder, 'cuvette.db')).isFile()).toBe(true);
+  });
+
+  it('keeps the beginning of very long code, and says how much more there was', () => {
+    const store = newStore();
+    store.putExecution(makeRecord({ session: 'one', code: 'x'.repeat(1_000_000) }), 0);
+    const { code } = store.execution('one', 1) ?? makeRecord();
+    expect(code).toHaveLength(250_000 + '\n[750000 more characters of code were not kept]\n'.length);
+    expect(code).toContain('[750000 more characters of code were not kept]');
   });
 
   it('has everything when it is opened again', () => {
@@ -127,6 +136,138 @@ describe('executions in a store', () => {
     expect(store.execution('session-1', 1)?.state).toBe('done');
     expect(store.acknowledged('session-1', 1)).toBe(8);
     expect(store.executions('session-1')).toHaveLength(1);
+  });
+});
+
+describe('outputs in a store', () => {
+  const stream = (text: string) => ({ type: 'stream' as const, name: 'stdout' as const, text });
+
+  const LARGE = stream('x'.repeat(10_000));
+  const running = (...outputs: ReturnType<typeof stream>[]) => makeRecord({ state: 'running', outputs });
+
+  it('that are large are written only where they have changed', () => {
+    const store = newStore();
+    store.putExecution(running(LARGE, stream('b')), 1);
+    store.putExecution(running(stream('not written'), stream('c'), stream('d')), 2, [1, 2]);
+    expect(store.execution('session-1', 1)?.outputs).toEqual([LARGE, stream('c'), stream('d')]);
+  });
+
+  it('that were small and grow are all there, in this server and in the next', () => {
+    const folder = join(temporaryFolder(), 'data');
+    const first = open(folder);
+    first.putExecution(running(stream('a')), 1);
+    first.putExecution(running(stream('a'), LARGE), 2, [1]);
+    expect(first.execution('session-1', 1)?.outputs).toEqual([stream('a'), LARGE]);
+    const next = open(folder);
+    expect(next.execution('session-1', 1)?.outputs).toEqual([stream('a'), LARGE]);
+    next.putExecution(running(stream('a'), LARGE, stream('c')), 3, [2]);
+    next.putExecution(makeRecord({ outputs: [stream('a'), LARGE, stream('c'), stream('d')] }), 4, [3]);
+    expect(first.execution('session-1', 1)?.outputs).toEqual([stream('a'), LARGE, stream('c'), stream('d')]);
+  });
+
+  it('that come after the end are there too', () => {
+    const store = newStore();
+    store.putExecution(makeRecord({ outputs: [LARGE] }), 1);
+    store.putExecution(makeRecord({ outputs: [LARGE, stream('late')] }), 2, [1]);
+    expect(store.execution('session-1', 1)?.outputs).toEqual([LARGE, stream('late')]);
+  });
+
+  it('come in their order, also beyond ten', () => {
+    const store = newStore();
+    const outputs = Array.from({ length: 25 }, (_, index) => stream(String(index)));
+    store.putExecution(makeRecord({ outputs }), 1);
+    expect(store.execution('session-1', 1)?.outputs).toEqual(outputs);
+    expect(store.executions('session-1')[0]?.outputs).toEqual(outputs);
+  });
+});
+
+describe('what a session asks when it is opened', () => {
+  it('is which executions have not ended', () => {
+    const store = newStore();
+    store.putExecution(makeRecord({ number: 1 }), 0);
+    store.putExecution(makeRecord({ number: 2, state: 'running', outcome: null }), 0);
+    store.putExecution(makeRecord({ number: 3, state: 'queued', outcome: null }), 0);
+    expect(store.unfinished('session-1').map(({ number }) => number)).toEqual([2, 3]);
+  });
+
+  it('is which interpreters hold variables, and since when', () => {
+    const store = newStore();
+    store.putExecution(makeRecord({ number: 1, interpreter: 'builtin' }), 0);
+    store.putExecution(makeRecord({ number: 2, interpreter: 'builtin' }), 0);
+    store.putExecution(makeRecord({ number: 3, interpreter: 'builtin', variablesSurvived: false }), 0);
+    store.putExecution(makeRecord({ number: 4, interpreter: 'mine', state: 'queued' }), 0);
+    const reason = { code: 'not-started' as const, message: 'no' };
+    store.putExecution(makeRecord({ number: 5, interpreter: 'yours', reason }), 0);
+    expect(store.lastWithVariables('session-1')).toEqual(new Map([['builtin', 2]]));
+  });
+});
+
+describe('a session that is removed', () => {
+  it('leaves nothing of itself: neither history nor outputs nor names nor interpreters with their environment', () => {
+    const folder = join(temporaryFolder(), 'data');
+    const store = open(folder);
+    store.putSession(session());
+    store.putExecution(makeRecord({ session: 'one' }), 0);
+    store.putAlias('ann', 'work', 'one');
+    store.putInterpreter('/project', 'one', interpreter({ saved: false, env: { TOKEN: 'secret' } }));
+    store.putInterpreter('/project', 'one', interpreter({ name: 'kept' }));
+    store.removeSession('one');
+    expect(store.session('one')).toBeUndefined();
+    expect(store.executions('one')).toEqual([]);
+    expect(store.alias('ann', 'work')).toBeUndefined();
+    expect(store.interpreters('/project', 'one')).toEqual([interpreter({ name: 'kept' })]);
+    const db = new Database(join(folder, 'cuvette.db'));
+    for (const table of ['sessions', 'executions', 'outputs', 'aliases'])
+      expect(db.prepare(`SELECT count(*) AS n FROM ${table}`).get(), table).toMatchObject({ n: 0 });
+    db.close();
+  });
+});
+
+describe('a store of another version', () => {
+  /** As Cuvette wrote it before its schema had a version. */
+  function writeFirstSchema(folder: string): void {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const db = new Database(join(folder, 'cuvette.db'));
+    db.exec(`
+      CREATE TABLE sessions (id TEXT PRIMARY KEY, project TEXT NOT NULL, used_at INTEGER NOT NULL, body TEXT NOT NULL);
+      CREATE TABLE executions (session TEXT NOT NULL, number INTEGER NOT NULL, acknowledged INTEGER NOT NULL, body TEXT NOT NULL,
+        PRIMARY KEY (session, number));
+      CREATE TABLE interpreters (project TEXT NOT NULL, session TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
+        PRIMARY KEY (project, session, name));`);
+    db.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?)').run('one', '/project', 2, JSON.stringify(session()));
+    const put = db.prepare('INSERT INTO executions VALUES (?, ?, ?, ?)');
+    for (const record of OLD) put.run(record.session, record.number, 7, JSON.stringify(record));
+    db.close();
+  }
+
+  const OLD = [
+    makeRecord({ session: 'one', number: 1, code: 'print("żółw 🐢")' }),
+    makeRecord({ session: 'one', number: 2, outputs: [], variablesSurvived: false, interpreter: 'mine' }),
+    makeRecord({ session: 'one', number: 3, state: 'running', outcome: null }),
+  ];
+
+  it('that is older is brought up to date, with all that it held', () => {
+    const folder = join(temporaryFolder(), 'data');
+    writeFirstSchema(folder);
+    const store = open(folder);
+    expect(store.session('one')).toEqual(session());
+    expect(store.executions('one')).toEqual(OLD);
+    expect(store.acknowledged('one', 1)).toBe(7);
+    expect(store.unfinished('one').map(({ number }) => number)).toEqual([3]);
+    expect(store.lastWithVariables('one')).toEqual(new Map([['builtin', 3]]));
+    expect(open(folder).executions('one')).toEqual(OLD);
+  });
+
+  it('that is newer is refused with what to do, and stays as it is', () => {
+    const folder = join(temporaryFolder(), 'data');
+    openStore(folder).close();
+    const db = new Database(join(folder, 'cuvette.db'));
+    db.exec('PRAGMA user_version = 99');
+    db.close();
+    expect(() => openStore(folder)).toThrow(/newer Cuvette.*version 99/);
+    const again = new Database(join(folder, 'cuvette.db'));
+    expect(again.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: 99 });
+    again.close();
   });
 });
 
