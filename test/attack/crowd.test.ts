@@ -1,6 +1,7 @@
 /** Fork bombs of processes that are large, at the limits that a service has by default: others go on, and each bomb ends for what it is. */
 
 import { expect, test } from 'vitest';
+import { HANGS_AFTER } from '../e2e/harness.ts';
 import { expectLimit, freshName, useConfined } from './attack.ts';
 
 const { attack, expectNextCallWorks } = await useConfined({
@@ -12,7 +13,7 @@ const expected = { reason: 'too-many-processes', limit: /processes and threads, 
 
 test.each([1, 2, 3])('one that swallows its errors, time %d', async () => {
   const entity_id = freshName();
-  expectLimit(await attack('py', `import numpy, pandas\n${BOMB}`, { entity_id, timeout: 20_000 }), expected);
+  expectLimit(await attack('py', `import numpy, pandas\n${BOMB}`, { entity_id, timeout: HANGS_AFTER }), expected);
   await expectNextCallWorks(entity_id);
 });
 

@@ -67,6 +67,7 @@ export function createSoaker(soaking: Soaking, number: number, luck: Luck): Soak
 
   function note(what: string, answer: string): void {
     soaking.calls += 1;
+    if (soaking.calls % 100 === 0) console.log(`soak: ${soaking.calls} calls`);
     soaking.log.push(`${new Date().toISOString().slice(11, 23)} ${number} ${what} → ${answer.slice(0, SHOWN)}`);
     if (soaking.log.length > LONGEST_LOG) soaking.log.shift();
   }

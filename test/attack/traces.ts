@@ -3,7 +3,7 @@
 import { type Dirent, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Home, parentOf } from '../e2e/harness.ts';
+import { HANGS_AFTER, type Home, parentOf } from '../e2e/harness.ts';
 import { nameOf } from '../e2e/http/service.ts';
 
 export interface Trace {
@@ -14,7 +14,6 @@ export interface Trace {
   sharedMemory: string[];
 }
 
-const PATIENCE = 20_000;
 /** What a database and the note of a log leave of themselves. */
 const PASSING = /\.db(-wal|-shm|-journal)?$|\/log$/;
 
@@ -53,7 +52,7 @@ export function extraOf(before: Trace, after: Trace): string[] {
 
 /** Processes end, and folders are removed, a moment after the answer: what is left counts once it has had time. */
 export async function settled(look: () => string[]): Promise<string[]> {
-  const deadline = Date.now() + PATIENCE;
+  const deadline = Date.now() + HANGS_AFTER / 2;
   let left = look();
   while (left.length > 0 && Date.now() < deadline) {
     await sleep(100);

@@ -12,7 +12,7 @@ const BOUNDARY = 'xxBOUNDARYxx';
 const CLOSING = `\r\n--${BOUNDARY}--`;
 const LIMIT = 4000;
 /** A run that takes longer hangs. */
-const PATIENCE = 10_000;
+const PATIENCE = 60_000;
 
 interface Part {
   name: string;

@@ -6,10 +6,9 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, onTestFinished } from 'vitest';
-import { createHome, type Home, kill, MAIN, processesOf, waitFor } from '../harness.ts';
+import { createHome, HANGS_AFTER, type Home, kill, MAIN, processesOf, waitFor } from '../harness.ts';
 
 export const ID = /^[A-Za-z0-9_-]{21}$/;
-const PATIENCE = 45_000;
 
 // -- what is answered -------------------------------------------------------------------------------
 
@@ -163,7 +162,7 @@ function open(method: string, url: string, { headers = {}, body, signal }: Reque
       agent: false,
       signal,
     });
-    request.setTimeout(PATIENCE, () => request.destroy(new Error(`No answer to ${method} ${url}`)));
+    request.setTimeout(HANGS_AFTER, () => request.destroy(new Error(`No answer to ${method} ${url}`)));
     request.once('response', resolve);
     request.once('error', reject);
     for (const part of parts) request.write(part);
@@ -203,6 +202,8 @@ export interface StreamEvent extends Partial<Omit<ExecAnswer, 'files'>> {
   name?: string;
   text?: string;
   data?: Record<string, string>;
+  display_id?: string;
+  update?: true;
   ename?: string;
   files?: OutputFile[];
   /** Milliseconds after the stream was opened. */
@@ -327,7 +328,7 @@ export async function refusalOf(
   env: Record<string, string | undefined> = {},
 ): Promise<Ended> {
   const { ended, stdout, kill: end } = spawnService({ home, args, env });
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + HANGS_AFTER / 2;
   const watch = setInterval(() => (stdout() !== '' || Date.now() > deadline) && end('SIGKILL'), 10);
   const result = await ended;
   clearInterval(watch);
@@ -427,7 +428,7 @@ export function nameOf(pid: number): string {
 /** Ends the zygotes of a home, which nobody needs any more, and fails if anything else goes on. */
 async function expectOnlyZygotes(home: Home): Promise<void> {
   for (const { pid } of processesOf(home.root)) if (nameOf(pid) === 'cuvette-zygote') kill(pid, 'SIGTERM');
-  const deadline = Date.now() + 5000;
+  const deadline = Date.now() + HANGS_AFTER / 2;
   let left = processesOf(home.root);
   while (left.length > 0 && Date.now() < deadline) {
     await sleep(20);

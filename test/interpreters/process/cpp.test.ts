@@ -10,7 +10,7 @@ const info = await cpp.probe();
 const isGcc = 'version' in info && info.version.startsWith('g++');
 const MAIN = '#include <cstdio>\n';
 
-describe.skipIf(skip)('a C++ program', { timeout: 60_000 }, () => {
+describe.skipIf(skip)('a C++ program', () => {
   it('is built, run in the workspace, and the next time only run', async () => {
     const { run, workspace } = openSession(cpp);
     const code = `#include <filesystem>
@@ -138,7 +138,7 @@ describe.skipIf(skip)('a C++ program', { timeout: 60_000 }, () => {
   });
 });
 
-describe.skipIf(skip || !isGcc)('the precompiled header', { timeout: 120_000 }, () => {
+describe.skipIf(skip || !isGcc)('the precompiled header', () => {
   const EVERYTHING = '#include <bits/stdc++.h>\n';
   const body = 'int main() { std::vector<int> v{3, 1, 2}; std::sort(v.begin(), v.end()); std::cout << v[0]; }';
   const usesIt = (argv: string[] | undefined) => argv?.includes('-I') ?? false;

@@ -303,7 +303,7 @@ test('a lab that takes requests and says nothing is taken for one that is away',
   });
   expect(told).toEqual([LOST]);
   expect(asked).toBe(2);
-}, 10_000);
+});
 
 describe('a lab that was restarted', () => {
   async function restart([name, args]: typeof KEEPS | typeof READS) {

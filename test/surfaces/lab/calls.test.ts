@@ -183,7 +183,7 @@ test.each(['answers', 'fails'])('the arguments of a call that %s are not kept wi
     collectGarbage();
     // The object itself, in an error, would be kept by that.
     expect(args.deref() === undefined).toBe(true);
-  });
+  }, 60_000);
   expect(() => calls.find({ id: 'a', name: 'capture_acts', args: {}, isJoin: true })).toThrow(/other arguments/);
 });
 
