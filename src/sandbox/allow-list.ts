@@ -64,7 +64,7 @@ export function splitPort(text: string): { host: string; port: number | undefine
 function parseEntry(text: string): Entry {
   if (text === '') throw new Error('The list of hosts has an empty entry.');
   if (text === 'none' || text === 'allow') throw wrong(text, 'it stands alone, not among hosts');
-  if (text.includes('/')) throw wrong(text, 'write the host alone, such as pypi.org or 10.1.2.3');
+  if (text.includes('/')) throw wrong(text, 'write the host alone, such as packages.example.org or 10.1.2.3');
   if (isIPv6(text)) throw wrong(text, `write [${text}], or [${text}]:8080 with a port`);
   const split = splitPort(text);
   if (!split) throw wrong(text, 'after the host comes nothing, or a colon and a port from 1 to 65535');
@@ -73,7 +73,7 @@ function parseEntry(text: string): Entry {
   const isBelow = split.host.startsWith('*.');
   const host = normalHost(isBelow ? split.host.slice(2) : split.host);
   if (host === undefined && text.includes('*')) throw wrong(text, 'write * alone, or in front as in *.example.com');
-  if (host === undefined) throw wrong(text, 'it is neither a name such as pypi.org nor an address');
+  if (host === undefined) throw wrong(text, 'it is neither a name such as packages.example.org nor an address');
   if (isBelow && isIP(host)) throw wrong(text, 'nothing is below an address');
   return { host, covers: isBelow ? 'below' : 'host', ports };
 }

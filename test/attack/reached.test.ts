@@ -230,7 +230,7 @@ except Exception as error: print("refused:", error, getattr(error, "read", bytes
   });
 
   test('of a list leads to those of the list, and is refused to others by name', async () => {
-    const some = await open(['--sandbox', 'on'], { CUVETTE_NETWORK: `127.0.0.2:${port},pypi.org` });
+    const some = await open(['--sandbox', 'on'], { CUVETTE_NETWORK: `127.0.0.2:${port},packages.example.org` });
     const through = (url: string) => `import os, urllib.request
 for name in ("no_proxy", "NO_PROXY"): os.environ.pop(name, None)
 opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": "http://127.0.0.1:3128", "https": "http://127.0.0.1:3128"}))

@@ -6,9 +6,9 @@ const asked = (entries: string, host: string, port = 443) => allows(parseAllowLi
 
 describe('an entry', () => {
   it.each([
-    ['pypi.org', 'pypi.org'],
-    ['pypi.org', 'PyPI.ORG.'],
-    ['PyPI.org.', 'pypi.org'],
+    ['packages.example.org', 'packages.example.org'],
+    ['packages.example.org', 'Packages.Example.ORG.'],
+    ['Packages.Example.org.', 'packages.example.org'],
     ['bücher.example', 'xn--bcher-kva.example'],
     ['xn--bcher-kva.example', 'BÜCHER.example'],
     ['*.example.com', 'a.example.com'],
@@ -25,9 +25,9 @@ describe('an entry', () => {
   ])('%s allows %s', (entries, host) => expect(asked(entries, host)).toBe('yes'));
 
   it.each([
-    ['pypi.org', 'files.pypi.org'],
-    ['pypi.org', 'notpypi.org'],
-    ['pypi.org', 'pypi.org.evil.example'],
+    ['packages.example.org', 'files.packages.example.org'],
+    ['packages.example.org', 'notpackages.example.org'],
+    ['packages.example.org', 'packages.example.org.evil.example'],
     ['*.example.com', 'example.com'],
     ['*.example.com', '.example.com'],
     ['*.example.com', 'evilexample.com'],
@@ -57,66 +57,68 @@ describe('an entry', () => {
   });
 
   it('is trimmed', () =>
-    expect(asked('pypi.org', 'pypi.org')).toBe(allows(parseAllowList([' pypi.org ']), 'pypi.org', 443)));
+    expect(asked('packages.example.org', 'packages.example.org')).toBe(
+      allows(parseAllowList([' packages.example.org ']), 'packages.example.org', 443),
+    ));
 
   it.each([
     ['', 'empty entry'],
-    ['https://pypi.org', 'write the host alone'],
-    ['pypi.org/simple', 'write the host alone'],
+    ['https://packages.example.org', 'write the host alone'],
+    ['packages.example.org/simple', 'write the host alone'],
     ['10.0.0.0/8', 'write the host alone'],
     ['none', 'stands alone'],
     ['allow', 'stands alone'],
     ['::1', 'write [::1]'],
-    ['pypi.org:0', 'port from 1 to 65535'],
-    ['pypi.org:65536', 'port from 1 to 65535'],
-    ['pypi.org:', 'port from 1 to 65535'],
-    ['pypi.org:https', 'port from 1 to 65535'],
+    ['packages.example.org:0', 'port from 1 to 65535'],
+    ['packages.example.org:65536', 'port from 1 to 65535'],
+    ['packages.example.org:', 'port from 1 to 65535'],
+    ['packages.example.org:https', 'port from 1 to 65535'],
     [':443', 'port from 1 to 65535'],
     ['*.10.1.2.3', 'below an address'],
     ['*.*.example.com', 'write * alone'],
     ['a*.example.com', 'write * alone'],
     ['*example.com', 'write * alone'],
-    ['user@pypi.org', 'neither a name'],
-    ['pypi.org pypi.org', 'neither a name'],
-    ['pypi%2eorg', 'neither a name'],
+    ['user@packages.example.org', 'neither a name'],
+    ['packages.example.org packages.example.org', 'neither a name'],
+    ['packages%2eexample.org', 'neither a name'],
     ['a..b', 'neither a name'],
     ['[fe80::1%eth0]', 'neither a name'],
     ['1.2.3.4.5', 'neither a name'],
   ])('%j is refused', (entry, why) => {
-    expect(() => parseAllowList(['pypi.org', entry])).toThrow(why);
+    expect(() => parseAllowList(['packages.example.org', entry])).toThrow(why);
     if (entry) expect(() => parseAllowList([entry])).toThrow(JSON.stringify(entry));
   });
 });
 
 describe('a list', () => {
-  it('that is empty allows nothing', () => expect(allows(parseAllowList([]), 'pypi.org', 443)).toBe('no'));
+  it('that is empty allows nothing', () => expect(allows(parseAllowList([]), 'packages.example.org', 443)).toBe('no'));
 
   it.each([
-    'pypi.org@evil.example',
-    'evil.example@pypi.org',
-    'pypi.org:443',
-    'pypi.org:443@evil.example',
-    'pypi.org/',
-    'pypi.org\\.evil.example',
-    'pypi.org#.evil.example',
-    'pypi.org?.evil.example',
-    'pypi%2eorg',
-    'pypi.org%00.evil.example',
-    'pypi.org\0',
-    'pypi.org\n',
-    ' pypi.org',
-    'pypi.org..',
-    'pypi..org',
+    'packages.example.org@evil.example',
+    'evil.example@packages.example.org',
+    'packages.example.org:443',
+    'packages.example.org:443@evil.example',
+    'packages.example.org/',
+    'packages.example.org\\.evil.example',
+    'packages.example.org#.evil.example',
+    'packages.example.org?.evil.example',
+    'packages%2eexample.org',
+    'packages.example.org%00.evil.example',
+    'packages.example.org\0',
+    'packages.example.org\n',
+    ' packages.example.org',
+    'packages.example.org..',
+    'packages..example.org',
     '',
     '.',
     '*',
-    '[pypi.org]',
+    '[packages.example.org]',
     '[::1',
     `${'a'.repeat(64)}.org`,
     `${'a.'.repeat(130)}org`,
   ])('does not take %j for a host', (host) => {
     expect(normalHost(host)).toBeUndefined();
-    expect(asked('pypi.org *', host)).toBe('no');
+    expect(asked('packages.example.org *', host)).toBe('no');
   });
 
   it('knows an address however it is written', () => {

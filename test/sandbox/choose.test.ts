@@ -95,7 +95,7 @@ describe.skipIf(process.platform !== 'linux')('whether code is confined', () => 
 
   it.each([
     [{ network: 'allow' }, 'network allowed'],
-    [{ network: 'pypi.org' }, 'network by an allow-list'],
+    [{ network: 'packages.example.org' }, 'network by an allow-list'],
     [{ network: 'none' }, 'no network'],
   ])('is told with what it may reach: %j', async (settings, words) => {
     const { description } = await choose({ sandbox: 'on', isOpen: false }, CAN, settings);

@@ -41,10 +41,10 @@ describe('the policy of sessions', () => {
   it.each([
     ['none', 'none'],
     ['allow', 'allow'],
-    ['pypi.org', 'proxy'],
-    ['pypi.org,*.example.com', 'proxy'],
+    ['packages.example.org', 'proxy'],
+    ['packages.example.org,*.example.com', 'proxy'],
     ['*', 'proxy'],
-    [['pypi.org'], 'proxy'],
+    [['packages.example.org'], 'proxy'],
   ])('has for the network %j: %s', (network, expected) => {
     expect(policy({ network }).network).toBe(expected);
   });

@@ -166,7 +166,7 @@ describe('the proxy', () => {
   });
 
   it('refuses a host that is not in the list, without looking it up, and says which setting it is', async () => {
-    const { socket, lines, asked } = await proxy(['pypi.org']);
+    const { socket, lines, asked } = await proxy(['packages.example.org']);
     const sentence = (host: string) =>
       `Code may not reach ${host}: it is not among the hosts of --network (CUVETTE_NETWORK).`;
     for (const answer of [
@@ -177,7 +177,7 @@ describe('the proxy', () => {
       expect(answer.startsWith(`HTTP/1.1 403 ${sentence('evil.example:443')}\r\n`)).toBe(true);
       expect(answer.endsWith(`\r\n\r\n${sentence('evil.example:443')}\n`)).toBe(true);
     }
-    expect(await get(socket, 'http://pypi.org:22/')).toContain(sentence('pypi.org:22'));
+    expect(await get(socket, 'http://packages.example.org:22/')).toContain(sentence('packages.example.org:22'));
     expect(asked).toEqual([]);
     expect(lines).toHaveLength(4);
     expect(lines[0]).toBe(`403 ${sentence('evil.example:443')}`);

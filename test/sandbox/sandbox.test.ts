@@ -228,7 +228,7 @@ describe.skipIf(!isLinux)('what is written for the driver', () => {
 
   it.each([
     ['none', true],
-    ['pypi.org', true],
+    ['packages.example.org', true],
     ['allow', false],
   ])('has hosts of its own for the network %s: %s', (network, hasOwn) => {
     const { sandbox, zygote } = start({}, { network });
@@ -241,7 +241,10 @@ describe.skipIf(!isLinux)('what is written for the driver', () => {
   it('names the socket of the proxy as the driver sees it', () => {
     const folder = temporaryFolder();
     const runtime = join(folder, 'run');
-    const { sandbox, zygote } = start({ runtime, proxy: join(runtime, 'c', 'proxy.sock') }, { network: 'pypi.org' });
+    const { sandbox, zygote } = start(
+      { runtime, proxy: join(runtime, 'c', 'proxy.sock') },
+      { network: 'packages.example.org' },
+    );
     expect(written(sandbox, zygote).policy).toMatchObject({ network: 'proxy', proxy: '/cuvette/run/proxy.sock' });
   });
 });

@@ -108,16 +108,19 @@ describe('the setting of the sandbox', () => {
 
 describe('the setting of the network', () => {
   it.each([
-    ['pypi.org', ['pypi.org']],
-    ['pypi.org,files.pythonhosted.org', ['pypi.org', 'files.pythonhosted.org']],
-    [' pypi.org , *.example.com:8443 ', ['pypi.org', '*.example.com:8443']],
+    ['packages.example.org', ['packages.example.org']],
+    ['packages.example.org,files.example.org', ['packages.example.org', 'files.example.org']],
+    [' packages.example.org , *.example.com:8443 ', ['packages.example.org', '*.example.com:8443']],
     ['[::1]:8080', ['[::1]:8080']],
-    ['none,pypi.org', ['none', 'pypi.org']],
+    ['none,packages.example.org', ['none', 'packages.example.org']],
   ])('has in %j the hosts %j', (given, hosts) => {
     expect(readConfig({ network: given }, {}).network).toEqual(hosts);
   });
 
-  it.each(['pypi.org,', ',', ' ', 'pypi.org,,example.com'])('has no empty host, as in %j', (given) => {
-    expect(() => readConfig({ network: given }, {})).toThrow(/The setting network \(--network, CUVETTE_NETWORK/);
-  });
+  it.each(['packages.example.org,', ',', ' ', 'packages.example.org,,example.com'])(
+    'has no empty host, as in %j',
+    (given) => {
+      expect(() => readConfig({ network: given }, {})).toThrow(/The setting network \(--network, CUVETTE_NETWORK/);
+    },
+  );
 });
