@@ -25,6 +25,8 @@ PROGRAMS, PROGRAM = "/mnt/programs", "/mnt/program"
 CODE_USER = 1000
 HOSTNAME = b"cuvette"
 PROXY_PORT = 3128
+# Bytes of a file, for a program that begins where there is no room left: it may remove files, and then write what is small.
+SMALL_FILE, NO_FILE = 1 << 20, 1
 
 PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 4, 24, 47, 4
 CAPABILITY_VERSION_3 = 0x20080522
@@ -192,7 +194,13 @@ class Confinement:
     def renounce_as_program(self, limits: dict[int, int]) -> None:
         """In a process that is to become a program, under limits of its own beside the session's."""
         self.group.join()
-        renounce({**self.resource_limits(), **limits})
+        renounce({**self.resource_limits(), **limits, **self.limits_when_full()})
+
+    def limits_when_full(self) -> dict[int, int]:
+        """The guard sees what is written already: what each call could write until then would add up."""
+        if not self.guard.began_full:
+            return {}
+        return {resource.RLIMIT_FSIZE: NO_FILE if self.guard.began_far_past else SMALL_FILE}
 
     def resource_limits(self) -> dict[int, int]:
         limits = {

@@ -21,6 +21,8 @@ PATIENCE = 0.02
 # Deeper than any program goes; each level costs a descriptor while files are counted.
 DEEPEST = 400
 BLOCK = 512
+# A call that is ended for what it writes is past the limit by then, but not by so many times: that takes several calls.
+FAR_PAST_BYTES, FAR_PAST_FILES = 2, 4
 
 
 class Disk:
@@ -41,6 +43,15 @@ class Disk:
         self._update(never_before=0.0 if self.then is None else FAR_OFF)
         self.at_start = (self.used, self.files)
 
+    @property
+    def is_full(self) -> bool:
+        """As of the last count."""
+        return self.used >= self.most_bytes or self.files >= self.most_files
+
+    @property
+    def is_far_past(self) -> bool:
+        return self.used >= self.most_bytes * FAR_PAST_BYTES or self.files >= self.most_files * FAR_PAST_FILES
+
     def is_over(self, never_before: float | None = None) -> bool:
         """Also true at the brink: the kernel stops a single file there. Who was over before may still make room."""
         self._update(self.next_count if never_before is None else never_before)
@@ -51,8 +62,7 @@ class Disk:
         """Counts, if the file system has grown by what the session has left; or, from a certain time on, in any case, since
         others may have made room meanwhile."""
         now, time_now = self.taken(), time.monotonic()
-        is_known_over = self.used >= self.most_bytes or self.files >= self.most_files
-        if self.then is not None and time_now < never_before and not is_known_over:
+        if self.then is not None and time_now < never_before and not self.is_full:
             # From the lowest point that was seen: room that others make is not this session's.
             self.then = (min(self.then[0], now[0]), min(self.then[1], now[1]))
             more_bytes, more_files = now[0] - self.then[0], now[1] - self.then[1]

@@ -32,6 +32,8 @@ class Guard:
         self.before = {"oom": 0, "too-many-processes": 0}
         self.worked = 0
         self.is_last = False
+        # Whether the session had no room for files left when the execution began, and whether by so much that nothing may write there.
+        self.began_full = self.began_far_past = False
 
     def watch(self, folders: list[int], are_new: bool = False) -> None:
         """From when the session has its folders: by descriptors that see nothing of what is mounted inside them.
@@ -49,6 +51,7 @@ class Guard:
         self.before = {"oom": self.memory_kills(), "too-many-processes": self.group.count("pids") or 0}
         if self.disk is not None:
             self.disk.begin()
+            self.began_full, self.began_far_past = self.disk.is_full, self.disk.is_far_past
 
     def rest(self) -> None:
         """An execution has ended: from here on, it is what goes on after it."""
@@ -111,7 +114,8 @@ class Guard:
             found.append("oom")
         if self.was_crowded or (self.group.count("pids") or 0) > self.before["too-many-processes"]:
             found.append("too-many-processes")
-        if self.disk is not None and self.disk.is_over(FAR_OFF if went_well else self.disk.next_exact):
+        is_refused = self.began_full and not went_well
+        if is_refused or (self.disk is not None and self.disk.is_over(FAR_OFF if went_well else self.disk.next_exact)):
             found.append("disk-quota")
         return found
 

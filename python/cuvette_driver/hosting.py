@@ -24,6 +24,7 @@ def host(confinement: Any, listener: socket.socket, request: Message, is_wanted:
     """In the session's trusted keeper: starts it, watches what it uses, and returns when it has ended or is not wanted any more."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     given = open_input(encode(request).decode())
+    confinement.guard.begin()
     pid = os.fork()
     if pid == 0:
         try:
@@ -34,7 +35,6 @@ def host(confinement: Any, listener: socket.socket, request: Message, is_wanted:
             os._exit(CANNOT_RUN)
     os.close(given)
     listener.close()
-    confinement.guard.begin()
     while processes.is_alive(pid) and is_wanted():
         if confinement.guard.check() is not None:
             os.kill(pid, signal.SIGKILL)

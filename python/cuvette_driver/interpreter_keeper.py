@@ -10,10 +10,16 @@ from typing import Any
 
 from cuvette_driver import linux, processes, worker
 from cuvette_driver.keeper import DYING, NONSENSE, Keeper
+from cuvette_driver.running import Running
 from cuvette_driver.wire import Message
 from cuvette_driver.worker_process import WorkerProcess
 
 PAUSE_AFTER_IDLE_DEATH = 0.1  # A worker that cannot even begin is not to be started without end at full speed.
+
+TOO_FULL = (
+    "The code was not run: the files of this session take far more room than they may, or lie in folders too deep to be counted. "
+    "Remove some of them with bash, such as: rm -r /mnt/data/NAME /tmp/NAME. Until then, programs can remove files, and write none.\n"
+)
 
 NUMBERS, LARGEST = (int, float), 1e15
 ENDS = ("ok", "error", "exit")
@@ -56,8 +62,17 @@ class InterpreterKeeper(Keeper):
         return worker.description()
 
     def execute(self, message: Message, line: bytes) -> None:
-        self.start(message, self.worker.pid)
+        running = self.start(message, self.worker.pid)
+        if self.confinement is not None and self.confinement.guard.began_far_past:
+            self.refuse(running)
+            return
         self.worker.send(line)
+
+    def refuse(self, running: Running) -> None:
+        """What this interpreter would write before it is ended would add up, call by call."""
+        running.why = "disk-quota"
+        self.outbox.add({"ev": "stream", "id": running.id, "name": "stderr", "text": TOO_FULL})
+        self.finish({"status": "error", "interrupted": True})
 
     def reset(self, message: Message) -> None:
         processes.kill_below(os.getpid(), 0)

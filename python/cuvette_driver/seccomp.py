@@ -88,6 +88,18 @@ ABSENT: dict[str, tuple[int, int]] = {
     "io_uring_register": (427, 427),
 }
 CLONE, UNSHARE, SOCKET, IOCTL = (56, 220), (272, 97), (41, 198), (16, 29)
+# They work on any process of the same user, and the keeper is one: it could be slowed down, or limited to death.
+PRLIMIT, SETPRIORITY, IOPRIO_SET = (302, 261), (141, 140), (251, 30)
+SCHEDULING: dict[str, tuple[int, int]] = {
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+}
+KEEPER = 1
+PRIO_PROCESS, IOPRIO_WHO_PROCESS = 0, 1
+# Stands in the filter for the number of the process that installs it; no process has this one.
+OWN = 0x7FFFFFFE
 
 CLONE_NEWCGROUP, CLONE_NEWTIME = 0x02000000, 0x80
 NAMESPACES = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP
@@ -128,6 +140,9 @@ class Program:
     def argument(self, index: int) -> None:
         self.add(LOAD, ARGUMENTS + 8 * index)  # The lower half: the flags that matter are in it.
 
+    def upper_half(self, index: int) -> None:
+        self.add(LOAD, ARGUMENTS + 8 * index + 4)
+
     def only_for(self, number: int, body: Program) -> None:
         """What follows counts for that call alone; it must come to an end."""
         self.add(EQUAL, number, 0, len(body.instructions))
@@ -159,6 +174,11 @@ def build(machine: str) -> bytes:
         program.only_for(call[column], argument_filter(0, ANY_BIT, (mask,), EPERM))
     program.only_for(IOCTL[column], argument_filter(1, EQUAL, (TIOCSTI, TIOCLINUX), EPERM))
     program.only_for(SOCKET[column], socket_filter())
+    for call in SCHEDULING.values():
+        program.only_for(call[column], argument_filter(0, EQUAL, (KEEPER,), EPERM))
+    program.only_for(SETPRIORITY[column], one_process_filter(PRIO_PROCESS))
+    program.only_for(IOPRIO_SET[column], one_process_filter(IOPRIO_WHO_PROCESS))
+    program.only_for(PRLIMIT[column], limits_filter())
     program.add(RETURN, ALLOW)
     return program.packed()
 
@@ -185,12 +205,40 @@ def socket_filter() -> Program:
     return body
 
 
+def one_process_filter(kind: int) -> Program:
+    """For calls that name a process, or by another kind all of a group or of a user: the keeper is of the same user, and may be of the same group."""
+    body = Program()
+    body.argument(0)
+    body.add(EQUAL, kind, 1, 0)
+    body.add(RETURN, refuse(EPERM))
+    body.argument(1)
+    body.end_if(EQUAL, KEEPER, refuse(EPERM))
+    body.add(RETURN, ALLOW)
+    return body
+
+
+def limits_filter() -> Program:
+    """Limits may be read of any process, and set for oneself: by 0, or by the number of the process that has installed the filter,
+    which is what a script has as `$$`. Not by any other: threads of the keeper have numbers, too, and a limit of one is a limit of all."""
+    body = Program()
+    body.argument(0)
+    for own in (0, OWN):
+        body.end_if(EQUAL, own, ALLOW)
+    body.argument(2)
+    body.add(EQUAL, 0, 1, 0)
+    body.add(RETURN, refuse(EPERM))
+    body.upper_half(2)
+    body.end_if(EQUAL, 0, ALLOW)
+    body.add(RETURN, refuse(EPERM))
+    return body
+
+
 class _Filter(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
 
 
 _packed = build(os.uname().machine)
-_filter = _Filter(len(_packed) // 8, _packed)
+_OWN = struct.pack("=I", OWN)
 
 
 def is_known() -> bool:
@@ -202,4 +250,5 @@ def install() -> None:
     assert libc is not None
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     if _packed:
-        check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(_filter), 0, 0), "seccomp")
+        installed = _Filter(len(_packed) // 8, _packed.replace(_OWN, struct.pack("=I", os.getpid())))
+        check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(installed), 0, 0), "seccomp")

@@ -5,6 +5,7 @@ import errno
 import mmap
 import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -27,6 +28,17 @@ KILLED = 0x80000000
 HIGHEST_CALL = 600
 NAMESPACE_FLAGS = (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 NEW_TIME = 0x80
+# Calls of which some are refused, by their arguments.
+SPECIAL = {
+    "clone": seccomp.CLONE,
+    "unshare": seccomp.UNSHARE,
+    "socket": seccomp.SOCKET,
+    "ioctl": seccomp.IOCTL,
+    "prlimit64": seccomp.PRLIMIT,
+    "setpriority": seccomp.SETPRIORITY,
+    "ioprio_set": seccomp.IOPRIO_SET,
+    **seccomp.SCHEDULING,
+}
 # What glibc asks for when it starts a thread, and when it forks.
 THREAD, FORK = 0x3D0F00, 0x1200011
 
@@ -96,7 +108,7 @@ class Read(unittest.TestCase):
     def test_every_other_call_is_allowed(self):
         for column, ask in each_machine():
             named = [numbers[column] for numbers in (*seccomp.REFUSED.values(), *seccomp.ABSENT.values())]
-            special = [call[column] for call in (seccomp.CLONE, seccomp.UNSHARE, seccomp.SOCKET, seccomp.IOCTL)]
+            special = [call[column] for call in SPECIAL.values()]
             for number in set(range(HIGHEST_CALL)) - {*named, *special}:
                 self.assertEqual(ask(number), ALLOWED, number)
                 self.assertEqual(ask(number, *[(1 << 64) - 1] * 6), ALLOWED, number)
@@ -108,8 +120,7 @@ class Read(unittest.TestCase):
                 continue
             with open(HEADERS[machine]) as file:
                 known = {name: int(number) for name, number in re.findall(r"#define __NR(?:3264)?_(\w+) (\d+)", file.read())}
-            calls = {**seccomp.REFUSED, **seccomp.ABSENT, "clone": seccomp.CLONE, "unshare": seccomp.UNSHARE}
-            calls.update(socket=seccomp.SOCKET, ioctl=seccomp.IOCTL)
+            calls = {**seccomp.REFUSED, **seccomp.ABSENT, **SPECIAL}
             for name, numbers in calls.items():
                 if name in known:
                     checked += 1
@@ -161,6 +172,31 @@ class Read(unittest.TestCase):
             for request in (0x5401, 0x5411, 0x5413, 0x8912, 0x541B):
                 self.assertEqual(ask(seccomp.IOCTL[column], 0x5412, request, 0x5412), ALLOWED, hex(request))
 
+    def test_limits_of_another_process(self):
+        for column, ask in each_machine():
+            for pid in (1, 2, 3, 40, 1 << 22, -1):
+                for new in (1, 0x7FFF_0000_1000, 1 << 32, -1):
+                    self.assertEqual(ask(seccomp.PRLIMIT[column], pid, 7, new, 0), refused_with(errno.EPERM), (pid, new))
+                self.assertEqual(ask(seccomp.PRLIMIT[column], pid, 7, 0, 1 << 32), ALLOWED, "to read them")
+            for pid in (0, seccomp.OWN):
+                self.assertEqual(ask(seccomp.PRLIMIT[column], pid, 7, 1 << 33, 0), ALLOWED)
+
+    def test_scheduling_of_the_keeper(self):
+        for column, ask in each_machine():
+            for name, numbers in seccomp.SCHEDULING.items():
+                for high in (0, 1 << 32):
+                    self.assertEqual(ask(numbers[column], high | 1, 8, 1), refused_with(errno.EPERM), name)
+                for pid in (0, 2, 40):
+                    self.assertEqual(ask(numbers[column], pid, 1, 1), ALLOWED, name)
+
+    def test_priorities_of_one_process_that_is_not_the_keeper(self):
+        for column, ask in each_machine():
+            for numbers, process in ((seccomp.SETPRIORITY, 0), (seccomp.IOPRIO_SET, 1)):
+                for kind in range(5):
+                    for who in (0, 1, 2, 1000):
+                        expected = ALLOWED if kind == process and who != 1 else refused_with(errno.EPERM)
+                        self.assertEqual(ask(numbers[column], kind, who, 10), expected, (kind, who))
+
     def test_numbers_of_x32(self):
         program = seccomp.build("x86_64")
         for number in (0, 39, 101, 512, 520, 547, 0x3FFFFFFF):
@@ -192,7 +228,7 @@ class Installed(unittest.TestCase):
 
     def call(self, name, *arguments):
         """The error of a system call by its number, under the filter."""
-        numbers = {**seccomp.REFUSED, **seccomp.ABSENT, "clone": seccomp.CLONE, "unshare": seccomp.UNSHARE}
+        numbers = {**seccomp.REFUSED, **seccomp.ABSENT, **SPECIAL}
         return self.filtered(lambda: system_call(numbers[name][COLUMNS[os.uname().machine]], *arguments))
 
     def test_is_told_in_the_status(self):
@@ -248,6 +284,41 @@ class Installed(unittest.TestCase):
             return done
 
         self.assertEqual(self.filtered(works), ["thread", "program", "shell", "socket", 7, "mmap", 0, True])
+
+    def test_limits_are_set_for_oneself_alone(self):
+        def tried():
+            least = (16, 16)
+            own = [errno_of(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))]
+            own += [errno_of(lambda pid=pid: resource.prlimit(pid, resource.RLIMIT_NOFILE, (32, 32))) for pid in (0, os.getpid())]
+            own.append(subprocess.run(["sh", "-c", "ulimit -n 20 && ulimit -n"], stdout=subprocess.PIPE).stdout.decode())
+            child = subprocess.Popen(["sleep", "60"])
+            try:
+                others = [errno_of(lambda pid=pid: resource.prlimit(pid, resource.RLIMIT_NOFILE, least)) for pid in (os.getppid(), child.pid)]
+                read = errno_of(lambda: resource.prlimit(child.pid, resource.RLIMIT_NOFILE))
+            finally:
+                child.kill()
+                child.wait()
+            return [own, others, read]
+
+        self.assertEqual(self.filtered(tried), [[0, 0, 0, "20\n"], [errno.EPERM] * 2, 0])
+
+    def test_priorities_are_still_ones_own(self):
+        def tried():
+            child = subprocess.Popen(["sleep", "60"])
+            try:
+                return [
+                    errno_of(lambda: os.nice(1)),
+                    errno_of(lambda: os.setpriority(os.PRIO_PROCESS, child.pid, 10)),
+                    errno_of(lambda: os.sched_setaffinity(child.pid, os.sched_getaffinity(0))),
+                    errno_of(lambda: os.setpriority(os.PRIO_USER, 0, 19)),
+                    errno_of(lambda: os.setpriority(os.PRIO_PGRP, 0, 19)),
+                    errno_of(lambda: os.sched_setaffinity(1, os.sched_getaffinity(0))),
+                ]
+            finally:
+                child.kill()
+                child.wait()
+
+        self.assertEqual(self.filtered(tried), [0, 0, 0, *[errno.EPERM] * 3])
 
     def test_is_for_good_and_for_programs_that_are_started(self):
         def later():

@@ -188,6 +188,69 @@ for name in wanted:
   });
 });
 
+describe('the keeper', () => {
+  /** Everything that the kernel lets one process do to another of the same user; what has an effect is printed. */
+  const AGAINST = `import ctypes, fcntl, os, resource, signal, socket
+libc = ctypes.CDLL(None, use_errno=True)
+threads = [int(name) for name in os.listdir("/proc/1/task")]
+def tried(name, do):
+    try:
+        if do() != -1: print("allowed:", name)
+    except OSError: pass
+for pid in {1, *threads, *range(2, 60)} - {os.getpid(), os.getppid()}:
+    for limit in (name for name in dir(resource) if name.startswith("RLIMIT_")):
+        tried("prlimit %s of %d" % (limit, pid), lambda: resource.prlimit(pid, getattr(resource, limit), (0, 0)))
+for pid in {1, *threads}:
+    tried("affinity", lambda: os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))}))
+    tried("idle", lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)))
+    tried("batch", lambda: os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0)))
+    tried("parameters", lambda: os.sched_setparam(pid, os.sched_param(0)))
+    tried("nice", lambda: os.setpriority(os.PRIO_PROCESS, pid, 19))
+    tried("nice group", lambda: os.setpriority(os.PRIO_PGRP, pid, 19))
+tried("nice own group", lambda: os.setpriority(os.PRIO_PGRP, 0, 19))
+tried("nice user", lambda: os.setpriority(os.PRIO_USER, 0, 19))
+for path in ("oom_score_adj", "mem", "autogroup", "timerslack_ns", "comm", "coredump_filter", "clear_refs", "sched", "attr/current", "limits"):
+    tried("write " + path, lambda: os.write(os.open("/proc/1/" + path, os.O_WRONLY), b"1"))
+for path in ("mem", "environ", "maps", "fd/0", "cwd/x", "root/x"): tried("read " + path, lambda: os.open("/proc/1/" + path, os.O_RDONLY))
+# Signals are taken from everybody of the same user; none may have an effect.
+for number in set(range(1, 65)) - {32, 33}:
+    try:
+        os.kill(1, number)
+        for thread in threads: libc.syscall({"x86_64": 234, "aarch64": 131}[os.uname().machine], 1, thread, number)
+    except OSError: pass
+ours, theirs = socket.socketpair()
+fcntl.fcntl(ours, fcntl.F_SETOWN, 1)
+fcntl.fcntl(ours, 10, signal.SIGKILL)
+fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC)
+theirs.send(b"x")
+print("done")`;
+
+  test.each(IN_BOTH)('cannot be limited, slowed down, read or ended by %s', async (_, where) => {
+    const entity_id = freshName();
+    const kept = crypto.randomUUID();
+    await attack('py', `kept = "${kept}"`, { entity_id });
+    const [lang, code] = where(AGAINST);
+    const { stdout, stderr } = await attack(lang, code, { entity_id });
+    expect(stdout, stderr).toBe('done\n');
+    count(100);
+    const after = await attack('py', 'print(kept)', { entity_id });
+    expect(after.stdout, after.stderr).toBe(`${kept}\n`);
+    await expectNextCallWorks(entity_id);
+  });
+
+  test('is not in the way of limits that code sets for itself', async () => {
+    const code = `ulimit -n 100; ulimit -n; prlimit --pid $$ --nofile=90; ulimit -n; prlimit --nofile=80 sh -c 'ulimit -n'
+nice -n 5 nice; sleep 5 & renice -n 3 -p $! >/dev/null && ps -o ni= -p $! | tr -d ' '; taskset -p 1 $! >/dev/null && echo taskset; kill $!`;
+    const { stdout, stderr } = await attack('bash', code);
+    expect([stdout, stderr]).toEqual(['100\n90\n80\n5\n3\ntaskset\n', '']);
+    const python = await attack(
+      'py',
+      'import os, resource\nfor pid in (0, os.getpid()): resource.prlimit(pid, resource.RLIMIT_NOFILE, (200, 200))\nprint(os.nice(2))',
+    );
+    expect([python.stdout, python.stderr]).toEqual(['2\n', '']);
+  });
+});
+
 describe('programs of root', () => {
   test('that are set to run as another user run as this one', async () => {
     const entity_id = freshName();

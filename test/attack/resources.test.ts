@@ -1,6 +1,6 @@
 /** Code that takes all it can get: processes, memory, disk, descriptors. It gets its limit, and is told which. */
 
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -187,6 +187,27 @@ describe('disk', () => {
     expect([next.stdout, next.run.code]).toEqual(['again\n', 0]);
   });
 
+  test('a session that is far past its quota grows no further, call by call, and can make room', async () => {
+    const entity_id = freshName();
+    // As if calls before had got past it, each by a little: by the server's own hand, which no quota ends.
+    const { session_id } = await attack('bash', 'true', { entity_id });
+    const workspace = join(home.data, 'sessions', session_id, 'workspace');
+    for (let n = 0; n < 6; n += 1) writeFileSync(join(workspace, `f${n}`), Buffer.alloc(90 << 20));
+    const before = takenBelow(workspace);
+    const refused = await attack('py', 'print("run"); open("more", "wb").write(bytes(64 << 20))', { entity_id });
+    expectLimit(refused, { reason: 'disk-quota', limit: /256 MiB/ });
+    expect(refused.stdout).toBe('');
+    expect(refused.stderr).toContain('rm -r');
+    const program = await attack('bash', 'for n in $(seq 20); do head -c 64M /dev/zero > more$n; done', { entity_id });
+    expectLimit(program, { reason: 'disk-quota', limit: /256 MiB/ });
+    expect(takenBelow(workspace)).toBeLessThan(before + 2 ** 20);
+    const freed = await attack('bash', 'rm -f f* more*; echo removed', { entity_id });
+    expect([freed.stdout, freed.run.code]).toEqual(['removed\n', 0]);
+    const again = await attack('bash', 'head -c 64M /dev/zero > f && echo written', { entity_id });
+    expect([again.stdout, again.stderr]).toEqual(['written\n', '']);
+    await expectNextCallWorks(entity_id);
+  });
+
   test('files that have lost their names count too', async () => {
     const entity_id = freshName();
     const code = `import os, time
@@ -250,7 +271,10 @@ print("all of it")`;
     const entity_id = freshName();
     const code = `import os\nfor n in range(2000):\n    os.mkdir("d" * 20); os.chdir("d" * 20)\nopen("f", "w").close(); os.chdir("/mnt/data")`;
     await attack('py', code, { entity_id });
+    // They count as more files than a session may have, from when the session's files are next counted.
+    expect((await attack('bash', 'rm -rf d*; ls -A', { entity_id })).stdout).toBe('');
     await expectNextCallWorks(entity_id);
+    await attack('py', code, { entity_id: freshName() });
   });
 
   test('folders without permissions can be left behind, and are removed', async () => {
