@@ -20,7 +20,10 @@ from typing import Any
 
 from cuvette_driver import linux
 
-PATIENCE = 0.1
+# For the keeper, which reads always, though not at once on a busy machine.
+PATIENCE = 30.0
+# For whoever reads what user code has put in place of our pipes: perhaps nobody.
+PATIENCE_WITH_OTHERS = 0.1
 FIRST_SPARE_FD = 200
 
 
@@ -28,6 +31,7 @@ class Streams:
     def __init__(self, out: int, err: int) -> None:
         self._spares = (move_up(os.open(os.devnull, os.O_RDONLY)), move_up(out), move_up(err))
         self._identities = tuple(map(_identity, self._spares))
+        _kept.update(self._identities[1:])
         self._files: list[Any] = [None, None, None]
 
     def repair(self) -> None:
@@ -137,10 +141,12 @@ def _identity(fd: int) -> tuple[int, int] | None:
 
 
 _count = array.array("i", [0])
+# The pipes that the keeper reads.
+_kept: set[tuple[int, int] | None] = set()
 
 
 def _run_dry(fd: int) -> None:
-    deadline = None
+    began = patience = 0.0
     while True:
         try:
             fcntl.ioctl(fd, termios.FIONREAD, _count)
@@ -149,7 +155,8 @@ def _run_dry(fd: int) -> None:
         if _count[0] == 0:
             return
         now = time.monotonic()
-        deadline = deadline or now + PATIENCE
-        if now > deadline:
+        if not began:
+            began, patience = now, PATIENCE if _identity(fd) in _kept else PATIENCE_WITH_OTHERS
+        if now > began + patience:
             return
-        time.sleep(0.00002)
+        time.sleep(0.00002 if now < began + 0.01 else 0.001)

@@ -286,7 +286,18 @@ def shared_zygote(*modules):
     return zygote
 
 
-class SessionTest(unittest.TestCase):
+class PatientTest(unittest.TestCase):
+    """Waits for what comes about in its own time."""
+
+    def assert_soon(self, condition, what, patience=PATIENCE):
+        deadline = time.monotonic() + patience
+        while not condition():
+            if time.monotonic() > deadline:
+                self.fail("not within %s seconds: %s" % (patience, what))
+            time.sleep(0.01)
+
+
+class SessionTest(PatientTest):
     """A test with a fresh session of its own, and a folder that goes with it."""
 
     preload: tuple = ()
@@ -323,13 +334,6 @@ class SessionTest(unittest.TestCase):
     def assert_no_driver_frames(self, outcome):
         self.assertIsNotNone(outcome.error, outcome)
         self.assertNotIn("cuvette_driver", outcome.traceback)
-
-    def assert_soon(self, condition, what, patience=PATIENCE):
-        deadline = time.monotonic() + patience
-        while not condition():
-            if time.monotonic() > deadline:
-                self.fail("not within %s seconds: %s" % (patience, what))
-            time.sleep(0.01)
 
 
 def is_running(pid):

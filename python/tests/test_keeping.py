@@ -7,7 +7,7 @@ import sys
 import time
 import unittest
 
-from harness import SessionTest, Zygote, is_running, kill, start_time
+from harness import PatientTest, SessionTest, Zygote, is_running, kill, start_time
 
 
 class Servers(SessionTest):
@@ -169,7 +169,7 @@ class Ends(SessionTest):
         self.assert_gone()
 
 
-class Zygotes(unittest.TestCase):
+class Zygotes(PatientTest):
     def setUp(self):
         self.zygote = Zygote()
         self.addCleanup(self.zygote.close)
@@ -223,7 +223,7 @@ class Zygotes(unittest.TestCase):
         session = zygote.session()
         self.addCleanup(session.stop)
         self.assertEqual(session.value("import sys\n'json' in sys.modules"), True)
-        self.assertIn("no_such_module_at_all", zygote.log_text())
+        self.assert_soon(lambda: "no_such_module_at_all" in zygote.log_text(), "the log names what was left out")
 
     def children(self):
         with open("/proc/%d/task/%d/children" % (self.zygote.process.pid, self.zygote.process.pid)) as file:

@@ -55,6 +55,13 @@ print('i', file=sys.stderr)
         order = ["x" if event["ev"] == "display" else event.get("text", "") for event in outcome.events]
         self.assertEqual("".join(order), "".join("x%d\n" % n for n in range(20)))
 
+    def test_order_holds_while_the_keeper_does_not_come_to_read(self):
+        pause = "import os, signal, subprocess, sys\nkeeper = os.getppid()\n"
+        pause += "subprocess.Popen(['sh', '-c', 'sleep 0.5; kill -CONT %d' % keeper])\nos.kill(keeper, signal.SIGSTOP)\n"
+        outcome = self.run_ok(pause + "print('out')\ndisplay('shown')\nprint('err', file=sys.stderr)\nprint('again')")
+        order = ["shown\n" if event["ev"] == "display" else event.get("text", "") for event in outcome.events]
+        self.assertEqual("".join(order), "out\nshown\nerr\nagain\n")
+
     def test_named_devices(self):
         outcome = self.run_ok("import os\nos.system('echo hi > /dev/stdout')\nos.system('echo ho > /dev/stderr');")
         self.assertEqual((outcome.stdout, outcome.stderr), ("hi\n", "ho\n"))
