@@ -11,6 +11,7 @@ import { nanoid } from 'nanoid';
 import { type HeldFolderSync, holdFolderSync, tryUnlinkSync } from '../files/folder.ts';
 import { placeTextSync } from '../files/place.ts';
 import { openFifoSync, readRegularSync } from '../files/regular.ts';
+import { parseGuarded } from '../json-guard.ts';
 import { readLines } from '../json-lines.ts';
 
 export interface ToolCall {
@@ -193,11 +194,11 @@ function readQuestion(file: string): string | undefined {
   }
 }
 
-/** What the program wrote; what is not JSON goes on as text. */
+/** What the program wrote; what is not JSON, or would take long to read, goes on as text. */
 function parse(text: string | undefined): unknown {
   if (text === undefined) return '';
   try {
-    return JSON.parse(text || '{}');
+    return parseGuarded(text || '{}');
   } catch {
     return text;
   }

@@ -1,6 +1,8 @@
 /** The driver's messages, checked where they come in: the process that sends them also runs user code. */
 
 import * as z from 'zod';
+import { CuvetteError } from '../../errors.ts';
+import { parseGuarded } from '../../json-guard.ts';
 import {
   type Ending,
   hit,
@@ -10,6 +12,12 @@ import {
   stopReason,
   variableSchema,
 } from '../interpreter.ts';
+
+/** Characters of a line that is looked at before it is parsed. */
+const LONG = 256_000;
+/** A plot of hundreds of thousands of points has as many values. */
+const MOST_VALUES = 1_000_000;
+const LONGEST_END = 200;
 
 const bundle = z.record(z.string(), z.unknown());
 const death = z.object({
@@ -83,13 +91,21 @@ const message = z.discriminatedUnion('ev', [
 export type DriverMessage = z.infer<typeof message>;
 export type Hello = z.infer<typeof hello>;
 
-/** The message, or undefined for one that makes no sense. */
+/** The message, or undefined for one that makes no sense. In place of an output that would take long to parse, it is said that there was one. */
 export function parseMessage(line: string): DriverMessage | undefined {
   try {
-    return message.safeParse(JSON.parse(line)).data;
-  } catch {
-    return undefined;
+    const parsed = line.length > LONG ? parseGuarded(line, MOST_VALUES) : JSON.parse(line);
+    return message.safeParse(parsed).data;
+  } catch (error) {
+    return error instanceof CuvetteError ? leftOut(line, error) : undefined;
   }
+}
+
+/** By what stands at the end of a line, where the keeper writes it: whose output it was, and its number. */
+function leftOut(line: string, { message: why }: CuvetteError): DriverMessage | undefined {
+  const [, id, seq] = /"id": ?"(\d+)", ?"seq": ?(\d+)\}$/.exec(line.slice(-LONGEST_END)) ?? [];
+  if (id === undefined || seq === undefined) return undefined;
+  return { ev: 'stream', id, seq: Number(seq), name: 'stderr', text: `[An output was left out. ${why}]\n` };
 }
 
 /** The events that concern one execution; the other messages answer the server's own questions. */

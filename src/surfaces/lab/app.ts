@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { Hono, type HonoRequest } from 'hono';
 import { readConfig } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
+import { readJsonBody } from '../../json-guard.ts';
 import type { Lab } from '../../lab/lab.ts';
 import type { Primitive } from '../../lab/primitives/primitive.ts';
 import { ROUTED } from '../../lab/primitives/table.ts';
@@ -75,7 +76,7 @@ function routeOf({ name, route }: Primitive): string {
 }
 
 async function bodyOf(request: Request): Promise<Record<string, unknown>> {
-  const text = await request.text();
+  const text = await readJsonBody(request);
   try {
     const body: unknown = text.trim() === '' ? {} : JSON.parse(text);
     if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body };

@@ -27,6 +27,27 @@ export function hideCredentials(query: string): string {
   );
 }
 
+const SECRET_NAME = '(?:key|token|secret|passw|pwd|auth|cred|cookie|signature)[\\w-]{0,40}';
+const LIKE_SECRETS = [
+  /((?:Bearer|Basic)\s+)[^\s"'\\]+/gi,
+  // What is assigned to a name that says so: in JSON; in code that stands in a string of JSON; without quotes.
+  new RegExp(`(${SECRET_NAME}"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'gi'),
+  new RegExp(`(${SECRET_NAME}(?:\\\\*["'])?\\]?\\s*[:=]\\s*\\\\+")(?:(?!\\\\+").)*`, 'gis'),
+  new RegExp(`(${SECRET_NAME}(?:\\\\*["'])?\\]?\\s*[:=]\\s*')[^']*`, 'gi'),
+  new RegExp(`(${SECRET_NAME}"?\\]?\\s*[:=]\\s*)[^\\s,;})"'\\\\]+`, 'gi'),
+  /()\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g,
+  /()\b(?:sk|pk|rk|gh[a-z]|xox[a-z]|hf|glpat|npm|AKIA)[-_]?[\w-]{16,}/g,
+  /(-----BEGIN [^-]*PRIVATE KEY-----)[^-]*/g,
+];
+
+/** A text with whatever is, or looks like, a secret left out; `secrets` wherever they stand. */
+export function hideInText(text: string, secrets: string[]): string {
+  let hidden = text;
+  for (const secret of secrets) hidden = hidden.replaceAll(secret, '***');
+  for (const pattern of LIKE_SECRETS) hidden = hidden.replace(pattern, '$1***');
+  return hidden;
+}
+
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

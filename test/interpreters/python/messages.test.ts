@@ -26,6 +26,29 @@ function endingOf(different: object): Ending | undefined {
   return event?.kind === 'done' ? event.ending : undefined;
 }
 
+describe('an output that would take long to parse', () => {
+  const display = (value: string) =>
+    `{"ev": "display", "data": {"application/json": ${value}}, "metadata": {}, "id": "7", "seq": 41}`;
+
+  it.each([
+    ['has very many values', `[${'0,'.repeat(2_000_000)}0]`, /more than 1000000 values/],
+    ['is nested very deeply', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, /nested more than 200 deep/],
+  ])('is left out, and that is said, if it %s', (_, value, why) => {
+    const parsed = parseMessage(display(value));
+    expect(parsed).toMatchObject({ ev: 'stream', name: 'stderr', id: '7', seq: 41, text: expect.stringMatching(why) });
+  });
+
+  it('is whole if it is one long text, or a plot of many points', () => {
+    const text = JSON.stringify('[{'.repeat(500_000));
+    const points = JSON.stringify(Array.from({ length: 300_000 }, (_, index) => index));
+    for (const value of [text, points])
+      expect(parseMessage(display(value))).toMatchObject({
+        ev: 'display',
+        data: { 'application/json': JSON.parse(value) },
+      });
+  });
+});
+
 describe('a message that makes no sense', () => {
   it.each([
     ['is not JSON', '{"ev": "stream"'],

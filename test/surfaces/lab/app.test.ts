@@ -41,6 +41,13 @@ describe('the routes', () => {
     ]);
   });
 
+  test('refuse a body that is nested too deeply, or has too many values, before it is parsed', async () => {
+    const { request } = open();
+    const post = (body: string) => request('/capture', { method: 'POST', body });
+    expect((await post('['.repeat(5000))).status).toBe(400);
+    expect((await post(`{"prompts":[${'0,'.repeat(300_000)}0]}`)).status).toBe(413);
+  });
+
   test('answer plain JSON to who does not ask for lines', async () => {
     const { request, post } = open();
     expect(await (await request('/health')).json()).toMatchObject({
