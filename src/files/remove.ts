@@ -5,15 +5,34 @@
 
 import { constants, type Dirent } from 'node:fs';
 import { chmod, open, readdir, rename, rmdir, unlink } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { nanoid } from 'nanoid';
+import { codeOf } from '../errors.ts';
 import { type HeldFolder, holdFolder, pathOfHandle } from './folder.ts';
 
 /** Opens what nobody may read, for its mode alone. Node has no name for it. */
 const O_PATH = 0o10000000;
+/** What goes wrong where something was made or removed in the meantime. */
+const MEANWHILE = new Set<unknown>(['ENOENT', 'ENOTEMPTY', 'EEXIST']);
 const TO_OPEN_UP = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+/** Milliseconds between two tries, and how many there are: processes that are being killed may still write, and remove what they wrote. */
+const PAUSE = 20;
+const TRIES = 100;
 
 /** The folder above it is trusted. Where there is none of that name, there is nothing to do. */
 export async function removeTree(path: string): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await removeOnce(path);
+    } catch (error) {
+      if (tries === TRIES || !MEANWHILE.has(codeOf(error))) throw error;
+      await sleep(PAUSE);
+    }
+  }
+}
+
+async function removeOnce(path: string): Promise<void> {
   const top = await enter(path).catch(unlessMissing);
   if (!top) return;
   try {

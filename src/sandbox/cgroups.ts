@@ -18,8 +18,10 @@ export interface Cgroups {
 }
 
 const OWN = 'cuvette';
-const ATTEMPTS = 20;
+/** Milliseconds: between two tries, for zygotes that may still be ending, and for the kernel to let go of the processes of those that have. */
 const PAUSE = 10;
+const WHILE_ENDING = 2000;
+const AFTER_THE_END = 15_000;
 
 /** Makes the folders for the servers of one runtime folder, for a user to work in; nothing where the machine does not let us. */
 export function openCgroups(runtime: string, user: number | undefined): Cgroups | undefined {
@@ -39,23 +41,26 @@ export function openCgroups(runtime: string, user: number | undefined): Cgroups 
   return Object.keys(folders).length > 0 ? { version: found.version, folders } : undefined;
 }
 
-/** Removes what zygotes that were killed left; and all of it, if nobody is in it. */
-export function sweepCgroups({ folders }: Cgroups): void {
+/** Removes what zygotes that have ended left. False if the kernel still counts a process of theirs. */
+export function sweepCgroups({ folders }: Cgroups): boolean {
+  let isSwept = true;
   for (const folder of new Set(Object.values(folders))) {
     for (const name of listed(folder)) {
       if (isAlive(name)) continue;
       for (const session of listed(join(folder, name))) tryRemove(join(folder, name, session));
-      tryRemove(join(folder, name));
+      isSwept = tryRemove(join(folder, name)) && isSwept;
     }
   }
+  return isSwept;
 }
 
 /** Zygotes that were just dismissed take a moment to end; those that live on keep theirs. */
 export async function closeCgroups(cgroups: Cgroups): Promise<void> {
   const folders = [...new Set(Object.values(cgroups.folders))];
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    sweepCgroups(cgroups);
+  for (let waited = 0; ; waited += PAUSE) {
+    const isSwept = sweepCgroups(cgroups);
     if (folders.map(tryRemove).every(Boolean)) return;
+    if (waited >= (isSwept ? WHILE_ENDING : AFTER_THE_END)) return;
     await sleep(PAUSE);
   }
 }

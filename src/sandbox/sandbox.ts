@@ -1,12 +1,12 @@
 /** Confinement as the rest of the house uses it: how a zygote is started inside, where things are seen there, and whose files are whose. */
 
 import { execFile } from 'node:child_process';
-import { chmodSync, lchownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, lchownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { packageFile } from '../package-root.ts';
-import { bubblewrapArguments } from './bubblewrap.ts';
+import { bubblewrapArguments, type Root } from './bubblewrap.ts';
 import { type Cgroups, closeCgroups, openCgroups, sweepCgroups } from './cgroups.ts';
 import {
   holdsSecret,
@@ -35,8 +35,12 @@ export interface Sandbox {
   give(path: string): void;
   /** Where a path of this machine is seen by the driver. */
   inside(path: string): string;
-  /** What a zygote of this Python is to see: the same for the same, so that it can be known again. */
+  /** What stays the same for as long as a session can be gone on with: the policy, and where its folders and its way out are. */
+  readonly identity: string;
+  /** What a zygote of this Python is to see. */
   rootFor(python: string): Promise<Mount[]>;
+  /** All by which a zygote with this root differs from others: one that was started for something else must not serve in its place. */
+  describe(root: Mount[]): string;
   /** The command line that starts the driver inside; puts what it needs into the zygote's folder. */
   command(python: string, root: Mount[], folder: string, args: string[]): string[];
   /** Confines a process as sessions will be, and throws what goes wrong. */
@@ -94,6 +98,7 @@ export function openSandbox(options: SandboxOptions): Sandbox {
   const searchPath = [...new Set([...options.tools.map((tool) => dirname(tool)), ...systemFolders()])].join(delimiter);
   const secret = [homedir(), join(homedir(), '.local', 'share'), options.runtime, sessions];
   const known = new Map<string, Promise<string[]>>();
+  const identity = JSON.stringify([policy, sessions, project ?? null, options.proxy ?? null]);
 
   function inside(path: string): string {
     const place = places.find(([source]) => isAbove(source, path));
@@ -113,26 +118,32 @@ export function openSandbox(options: SandboxOptions): Sandbox {
     return withoutNested([...mounts, ...tools, ...readable]);
   }
 
-  function command(python: string, root: Mount[], folder: string, args: string[]): string[] {
-    const seen = inside(folder);
-    const kept = root.map(({ target }) => target).filter(isBelowSessionFolder);
-    const proxy = options.proxy && inside(options.proxy);
-    const written = writeFiles(folder, { policy, cgroups, seen, kept, proxy });
+  /** With what only the driver sees of it. */
+  function wholeRoot(seen: Mount[]): Root {
     const groups = Object.entries(cgroups?.folders ?? {}).map(([kind, source]) => ({
       source,
       target: join(INSIDE.cgroup, kind),
       isWritable: true,
     }));
     const own = places.map(([source, target]) => ({ source, target, isWritable: true }));
-    const wrapped = bubblewrapArguments(
-      {
-        mounts: [...root, ...written, ...own, ...groups],
-        links: systemMounts(false).links,
-        folders: project === undefined ? [] : [project],
-      },
-      isRoot,
-      { PATH: searchPath, HOME: join(seen, 'home'), LANG: 'C.UTF-8' },
-    );
+    return {
+      mounts: [...seen, ...own, ...groups],
+      links: systemMounts(false).links,
+      folders: project === undefined ? [] : [project],
+    };
+  }
+
+  function command(python: string, root: Mount[], folder: string, args: string[]): string[] {
+    const seen = inside(folder);
+    const kept = root.map(({ target }) => target).filter(isBelowSessionFolder);
+    const proxy = options.proxy && inside(options.proxy);
+    const written = writeFiles(folder, { policy, cgroups, seen, kept, proxy });
+    const whole = wholeRoot(root);
+    const wrapped = bubblewrapArguments({ ...whole, mounts: [...whole.mounts, ...written] }, isRoot, {
+      PATH: searchPath,
+      HOME: join(seen, 'home'),
+      LANG: 'C.UTF-8',
+    });
     return [options.bubblewrap, ...wrapped, python, ...args];
   }
 
@@ -144,7 +155,12 @@ export function openSandbox(options: SandboxOptions): Sandbox {
     searchPath,
     give,
     inside,
+    identity,
     rootFor,
+    describe(root) {
+      const whole = wholeRoot(root);
+      return JSON.stringify([identity, whole, whole.mounts.map(({ source }) => fileOf(source)), searchPath]);
+    },
     command: (python, root, folder, args) =>
       command(python, root, folder, [ENTRY, `--policy=${join(inside(folder), 'policy.json')}`, ...args]),
     async rehearse(python) {
@@ -163,6 +179,12 @@ export function openSandbox(options: SandboxOptions): Sandbox {
       if (cgroups) await closeCgroups(cgroups);
     },
   };
+}
+
+/** A folder that was removed and made anew is another one: what is mounted of it is the old one. */
+function fileOf(path: string): string {
+  const { dev, ino } = statSync(path);
+  return `${dev}:${ino}`;
 }
 
 function isBelowSessionFolder(target: string): boolean {

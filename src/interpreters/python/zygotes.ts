@@ -116,10 +116,10 @@ interface Zygote {
   dismiss(isAwaited: boolean): Promise<void>;
 }
 
-/** Another root or policy, another zygote. */
+/** Whatever else decides what sessions see and may do, another zygote. */
 async function openConfined(spec: ZygoteSpec, sandbox: Sandbox, env: NodeJS.ProcessEnv): Promise<Zygote> {
   const root = await sandbox.rootFor(spec.python);
-  const folder = join(sandbox.runtime, 'z', keyOf(spec, root, sandbox.policy));
+  const folder = join(sandbox.runtime, 'z', keyOf(spec, sandbox.describe(root)));
   return openZygote(spec, folder, (path) => {
     sandbox.give(folder);
     return { argv: sandbox.command(spec.python, root, folder, [sandbox.inside(path), ...spec.preload]), env };
