@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { CuvetteError, messageOf } from '../errors.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
+import { environmentsIn } from '../interpreters/python/environment.ts';
 import { parseAllowList } from '../sandbox/allow-list.ts';
 import { type Choice, chooseSandbox } from '../sandbox/choose.ts';
 import { policyOf } from '../sandbox/policy.ts';
@@ -42,7 +43,7 @@ export async function openConfinement(options: {
     project: options.project,
     proxy,
     tools: await languageTools(),
-    readable: sharedFolders(foundation.programs.cache),
+    readable: [...sharedFolders(foundation.programs.cache), environmentsFolder(foundation.paths.cache)],
   });
   if (!choice.sandbox || !proxy) return { ...choice, close: async () => choice.sandbox?.close() };
   const { sandbox } = choice;
@@ -83,6 +84,14 @@ function sharedFolders(cache: string): string[] {
     openUp(folder, DEPTH);
   }
   return folders;
+}
+
+/** As a whole: a session that begins before the environment is made finds it there when it is. */
+function environmentsFolder(cache: string): string {
+  const folder = environmentsIn(cache);
+  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  chmodSync(folder, 0o755);
+  return folder;
 }
 
 /** For the code's user, who may be another; what is above is closed to the machine's other users. */

@@ -6,7 +6,7 @@ import { delimiter, dirname, isAbsolute, join, relative, resolve } from 'node:pa
 import { CuvetteError } from '../errors.ts';
 import type { LiveInterpreter, Program } from '../interpreters/interpreter.ts';
 import type { Language } from '../interpreters/process/language.ts';
-import { LANGUAGES } from '../interpreters/process/languages.ts';
+import { checkRuntime, LANGUAGES, languageNamed } from '../interpreters/process/languages.ts';
 import { createProgramInterpreter } from '../interpreters/process/program-interpreter.ts';
 import type { Runners } from '../interpreters/process/runners.ts';
 import { discoverPythons } from '../interpreters/python/discover.ts';
@@ -98,11 +98,14 @@ export function createInterpreterPool(
   const { session, project, runtime, store, environment, zygotes } = options;
   const slots = new Map<string, Promise<RunningInterpreter | undefined>>();
   const stopped = new Set<string>();
+  /** For languages: the Python beside which each was started. */
+  const besides = new Map<string, string>();
+  const replaced = new WeakSet<LiveInterpreter>();
 
   const sockets = join(options.sandbox?.runtime ?? runtime, 'k');
-  // By its policy, too: an interpreter that an earlier server has confined in another way is not gone on with.
-  const policyMark = options.sandbox ? markOf(JSON.stringify(options.sandbox.policy)) : '000';
-  const socketOf = (name: string) => join(sockets, `${session}.${markOf(name)}${policyMark}`, 'sock');
+  // By its place, too: an interpreter that an earlier server has confined in another way, or with other folders, is not gone on with.
+  const placeMark = markOf(options.sandbox?.identity ?? project);
+  const socketOf = (name: string) => join(sockets, `${session}.${markOf(name)}${placeMark}`, 'sock');
 
   const isElsewhere = (name: string) => options.elsewhere?.isName(name) ?? false;
   const added = () => store.interpreters(project, session);
@@ -115,8 +118,9 @@ export function createInterpreterPool(
   function hold(name: string, starting: Promise<LiveInterpreter | undefined>): Promise<RunningInterpreter | undefined> {
     const slot = starting.then((live) => {
       if (!live) return undefined;
-      live.onLost(() => slots.delete(name));
-      onOpen(name, live);
+      const watched = { ...live, state: live.state, onLost: lostUnlessReplaced(live) };
+      watched.onLost(() => slots.delete(name));
+      onOpen(name, watched);
       return { live, startedAt: Date.now() };
     });
     slots.set(name, slot);
@@ -125,6 +129,13 @@ export function createInterpreterPool(
       () => slots.delete(name),
     );
     return slot;
+  }
+
+  function lostUnlessReplaced(live: LiveInterpreter): LiveInterpreter['onLost'] {
+    return (listener) =>
+      live.onLost(() => {
+        if (!replaced.has(live)) listener();
+      });
   }
 
   async function attach(name: string): Promise<LiveInterpreter | undefined> {
@@ -137,11 +148,11 @@ export function createInterpreterPool(
   async function connect(name: string): Promise<LiveInterpreter | undefined> {
     const language = languageNamed(name);
     const live = await connectDriver(socketOf(name));
-    return live && language ? speak(language, live) : live;
+    return live && language ? speak(language, live, besides.get(name) ?? live.state.executable) : live;
   }
 
-  async function speak(language: Language, keeper: LiveInterpreter): Promise<LiveInterpreter> {
-    const { python } = zygoteSpec(await environment.state());
+  function speak(language: Language, keeper: LiveInterpreter, python: string): LiveInterpreter {
+    besides.set(language.name, python);
     const { folder, place, programs, sandbox } = options;
     const env = { ...withPython(options.variables, python), CUVETTE_SESSION: session };
     return createProgramInterpreter(language, keeper, {
@@ -157,7 +168,8 @@ export function createInterpreterPool(
 
   async function open(name: string): Promise<OpenedInterpreter> {
     const found = await attach(name);
-    if (found) return { live: found, isFresh: false };
+    if (found && !(await isOutdated(name, found))) return { live: found, isFresh: false };
+    if (found) await replace(name, found);
     await checkRuntime(name);
     const spec = isElsewhere(name) || languageNamed(name) ? undefined : await specOf(name);
     stopped.delete(name);
@@ -170,10 +182,26 @@ export function createInterpreterPool(
     return { live: slot.live, isFresh: !isElsewhere(name) };
   }
 
+  /** True for a keeper of programs from before the environment was ready: `python3` in a program would be another than Python's own. */
+  async function isOutdated(name: string, { state }: LiveInterpreter): Promise<boolean> {
+    if (!languageNamed(name) || state.running !== null) return false;
+    return besides.get(name) !== (await ownPrograms()).python;
+  }
+
+  /** Ends one that holds nothing between calls; nobody is told that it was lost. */
+  async function replace(name: string, live: LiveInterpreter): Promise<void> {
+    replaced.add(live);
+    slots.delete(name);
+    besides.delete(name);
+    await live.stop();
+  }
+
   async function starting(name: string, spec: Spec | undefined): Promise<LiveInterpreter | undefined> {
     const language = languageNamed(name);
     if (isElsewhere(name)) return options.elsewhere?.open(name);
-    return language && options.runners ? speak(language, await options.runners.borrow()) : start(name, spec);
+    if (!language || !options.runners) return start(name, spec);
+    const { keeper, python } = await options.runners.borrow();
+    return speak(language, keeper, python);
   }
 
   async function start(name: string, spec: Spec | undefined): Promise<LiveInterpreter | undefined> {
@@ -190,7 +218,9 @@ export function createInterpreterPool(
     };
     const common = { socket, linger, place, ...confined };
     if (!spec) {
-      await zygotes.spawn(await ownPrograms(), { ...common, cwd: project, env: {}, startup: null });
+      const programs = await ownPrograms();
+      besides.set(name, programs.python);
+      await zygotes.spawn(programs, { ...common, cwd: project, env: {}, startup: null });
     } else {
       const env = { ...spec.env, CUVETTE_SESSION: session };
       const request = { ...common, cwd: spec.cwd, env, startup: spec.startup };
@@ -209,10 +239,10 @@ export function createInterpreterPool(
     startup: string | null;
   }
 
-  /** Those that this session has under another policy. */
+  /** Those that this session has in another place, or under another policy. */
   async function endOutdated(name: string): Promise<void> {
     const start = `${session}.${markOf(name)}`;
-    await endKeepers(sockets, (one) => one.startsWith(start) && !one.endsWith(policyMark));
+    await endKeepers(sockets, (one) => one.startsWith(start) && !one.endsWith(placeMark));
   }
 
   /** A path of this machine, as confined code sees it. */
@@ -360,21 +390,6 @@ function withPython(variables: Record<string, string>, python: string): Record<s
   const isVirtual = existsSync(join(dirname(bin), 'pyvenv.cfg'));
   if (!isVirtual) return variables;
   return { ...variables, PATH: [bin, variables.PATH].filter(Boolean).join(delimiter), VIRTUAL_ENV: dirname(bin) };
-}
-
-function languageNamed(name: string): Language | undefined {
-  return LANGUAGES.find((language) => language.name === name);
-}
-
-/** Throws, with how to install it, if that is a language whose tools are not there. */
-export async function checkRuntime(name: string): Promise<void> {
-  const language = languageNamed(name);
-  const info = await language?.probe();
-  if (language && info && 'missing' in info)
-    throw new CuvetteError(
-      'runtime_missing',
-      `${language.title} is not installed on this machine (${info.missing.join(', ')} not found). ${language.install}`,
-    );
 }
 
 function absolute(project: string, path: string): string {

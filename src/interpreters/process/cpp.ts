@@ -47,9 +47,9 @@ export const cpp: Language = {
     );
   },
 
-  async prepare(cache, signal) {
+  async prepare(cache, signal, options) {
     const { path, version } = await toolOf(cpp);
-    await precompile(path, version, FLAGS, cache, signal);
+    await precompile(path, version, FLAGS, cache, { signal, ...options });
   },
 };
 

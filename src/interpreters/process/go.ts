@@ -1,7 +1,7 @@
 /** Go: the standard library, without network. A program is built once and kept. */
 
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withLock } from '../../file-lock.ts';
 import { runCommand } from '../../run-command.ts';
@@ -13,7 +13,18 @@ import { probeTool } from './probe-command.ts';
 const FLAGS = ['-trimpath', '-ldflags=-s -w'];
 /** Where its installers put it, which services often do not have on PATH. */
 const FOLDERS = ['/usr/local/go/bin', '/opt/homebrew/bin', '/usr/local/bin'];
-const TIMEOUT = 600_000;
+/** Ends what hangs. Nobody waits for it, and on a busy machine everything else goes first. */
+const TIMEOUT = 60 * 60_000;
+/** What most programs import, in the order in which the first callers are likely to want it. */
+const PREPARED = [['fmt', 'os', 'strings', 'sort', 'time', 'bufio', 'encoding/json'], ['std']];
+const DAY = 24 * 60 * 60 * 1000;
+/** Go removes from its cache what nobody has used for five days. */
+const TRUSTED = 4 * DAY;
+/**
+ * Go looks packages up in an index that it writes into its cache, and finds none of them where that is missing and cannot be written.
+ * Without the index, it reads the sources.
+ */
+const WITHOUT_INDEX = { GODEBUG: 'goindex=0' };
 
 export const go: Language = {
   name: 'go',
@@ -26,7 +37,7 @@ export const go: Language = {
 
   async plan(source) {
     const { path, version } = await toolOf(go);
-    const { code, program, cache } = source;
+    const { code, program, cache, isCacheReadOnly } = source;
     const [release = ''] = /^\d+\.\d+/.exec(version) ?? [];
     await writeFile(join(program.folder, 'main.go'), code);
     // A module of its own, so that none in a folder above counts, and the language is that of the tool.
@@ -34,24 +45,39 @@ export const go: Language = {
     // Libraries are told so by the mode; Go 1.18 cannot change the folder itself.
     const build = [path, 'build', '-buildmode=exe', ...FLAGS, '-o', PROGRAM, 'main.go'];
     const argv = ['/bin/sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', program.seen, ...build];
-    const env = { ...(await environment(cache)), GOTMPDIR: program.seen };
+    const hasIndex = !isCacheReadOnly || (await preparedFor(cache, version)) < TRUSTED;
+    const env = { ...(await environment(cache)), ...(!hasIndex && WITHOUT_INDEX), GOTMPDIR: program.seen };
     return planBuild(source, ['go', version, path, ...FLAGS], { argv, env });
   },
 
   /** The standard library comes as source: the first program that imports a package waits for its compilation. */
-  async prepare(cache, signal) {
+  async prepare(cache, signal, { isBackground } = { isBackground: true }) {
     const { path, version } = await toolOf(go);
-    const ready = join(cache, 'go', `prepared-${version}`);
+    const ready = markerOf(cache, version);
     const env = Object.entries(await environment(cache)).map(([name, value]) => `${name}=${value}`);
     await withLock(`${ready}.lock`, signal, async () => {
-      if (existsSync(ready)) return;
-      const argv = ['env', ...env, path, 'build', ...FLAGS, 'std'];
-      const options = { timeout: TIMEOUT, scratch: `${ready}.scratch`, isBackground: true, ...(signal && { signal }) };
-      const { ok } = await runCommand(argv, options);
-      if (ok) await writeFile(ready, '');
+      if ((await preparedFor(cache, version)) < DAY) return;
+      const options = { timeout: TIMEOUT, scratch: `${ready}.scratch`, isBackground, ...(signal && { signal }) };
+      for (const packages of PREPARED) {
+        const { ok } = await runCommand(['env', ...env, path, 'build', ...FLAGS, ...packages], options);
+        if (!ok) return;
+      }
+      await writeFile(ready, new Date().toISOString());
     });
   },
 };
+
+function markerOf(cache: string, version: string): string {
+  return join(cache, 'go', `prepared-${version}`);
+}
+
+/** For how many milliseconds all of the standard library has been in the cache; endlessly many if it is not. */
+async function preparedFor(cache: string, version: string): Promise<number> {
+  return stat(markerOf(cache, version)).then(
+    ({ mtimeMs }) => Date.now() - mtimeMs,
+    () => Number.POSITIVE_INFINITY,
+  );
+}
 
 /** Go makes these folders where they are missing; in a sandbox it could not, and would not build at all. */
 async function prepareCache(folder: string): Promise<string> {

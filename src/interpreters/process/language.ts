@@ -17,7 +17,7 @@ export interface Language {
   probe(): Promise<LanguageInfo>;
   plan(source: Source): Promise<Plan>;
   /** Makes what later builds are faster with, once; may take half a minute of one core. */
-  prepare?(cache: string, signal?: AbortSignal): Promise<void>;
+  prepare?(cache: string, signal?: AbortSignal, options?: { isBackground: boolean }): Promise<void>;
 }
 
 export type LanguageInfo = Tool | { missing: string[] };
@@ -42,6 +42,8 @@ export interface Source {
   workspace: Place;
   /** A private folder that all sessions share: builds, precompiled headers. */
   cache: string;
+  /** Whether the steps can only read it: what it lacks, each build makes for itself. */
+  isCacheReadOnly: boolean;
   /** bash: `set -euo pipefail`. */
   strict: boolean;
   /** bash only: a file that holds the shell's state between calls; given for stateful sessions. */

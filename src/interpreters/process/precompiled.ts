@@ -11,11 +11,18 @@ import { removeLeftBehind } from '../../left-behind.ts';
 import { runCommand } from '../../run-command.ts';
 import { buildKey } from './builds.ts';
 
-const TIMEOUT = 300_000;
+/** Ends what hangs. Nobody waits for it, and on a busy machine everything else goes first. */
+const TIMEOUT = 60 * 60_000;
 const HEADER = join('bits', 'stdc++.h.gch');
 const READY = 'ready';
 
 const running = new Map<string, Promise<void>>();
+interface Making {
+  signal?: AbortSignal | undefined;
+  /** Steps back behind all other work of the machine. */
+  isBackground?: boolean;
+}
+
 // What the compiler could not make is not tried again.
 const failed = new Set<string>();
 
@@ -39,24 +46,29 @@ export async function precompile(
   version: string,
   flags: string[],
   cache: string,
-  signal?: AbortSignal,
+  options: Making = {},
 ): Promise<void> {
   const folder = await folderOf(compiler, version, flags, cache);
-  if (folder !== undefined && !(await isReady(folder))) await start(folder, compiler, flags, signal);
+  if (folder !== undefined && !(await isReady(folder))) await start(folder, compiler, flags, options);
 }
 
-function start(folder: string, compiler: string, flags: string[], signal?: AbortSignal): Promise<void> {
+function start(folder: string, compiler: string, flags: string[], options: Making = {}): Promise<void> {
   if (failed.has(folder)) return Promise.resolve();
   const making =
     running.get(folder) ??
-    withLock(`${folder}.lock`, signal, () => make(folder, compiler, flags, signal)).finally(() =>
+    withLock(`${folder}.lock`, options.signal, () => make(folder, compiler, flags, options)).finally(() =>
       running.delete(folder),
     );
   running.set(folder, making);
   return making;
 }
 
-async function make(folder: string, compiler: string, flags: string[], signal?: AbortSignal): Promise<void> {
+async function make(
+  folder: string,
+  compiler: string,
+  flags: string[],
+  { signal, isBackground = true }: Making,
+): Promise<void> {
   if (await isReady(folder)) return;
   const fresh = `${folder}.new-${randomBytes(6).toString('hex')}`;
   await removeLeftBehind(dirname(folder), (name) => name.includes('.new-'));
@@ -65,7 +77,7 @@ async function make(folder: string, compiler: string, flags: string[], signal?: 
     const source = join(fresh, 'everything.h');
     await writeFile(source, '#include <bits/stdc++.h>\n');
     const scratch = join(fresh, 'scratch');
-    const options = { timeout: TIMEOUT, scratch, isBackground: true, ...(signal && { signal }) };
+    const options = { timeout: TIMEOUT, scratch, isBackground, ...(signal && { signal }) };
     const { ok } = await runCommand(
       [compiler, ...flags, '-x', 'c++-header', source, '-o', join(fresh, HEADER)],
       options,

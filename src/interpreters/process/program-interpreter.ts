@@ -109,6 +109,7 @@ export function createProgramInterpreter(
         program: { folder: run.folder, seen },
         workspace: { folder: options.workspace, seen: options.seen },
         cache: options.cache,
+        isCacheReadOnly: sandbox !== undefined,
         strict: options.strict,
         ...(run.isStateful && { state: { file: join(run.folder, 'state'), seen: join(seen, 'state') } }),
       });

@@ -12,15 +12,17 @@ import { connectDriver } from '../python/driver.ts';
 import type { ZygoteSpec, Zygotes } from '../python/zygotes.ts';
 
 export interface Runners {
-  /** A keeper for one call; `stop` gives it back. */
-  borrow(): Promise<LiveInterpreter>;
-  /** Makes one ahead of the first call. */
+  /** A keeper for one call, and the Python beside it as of now; `stop` gives the keeper back. */
+  borrow(): Promise<{ keeper: LiveInterpreter; python: string }>;
+  /** Makes one ahead of the next call; those of another Python than that of now end. */
   prepare(): Promise<void>;
   close(): Promise<void>;
 }
 
 interface Runner {
   keeper: LiveInterpreter;
+  /** The zygote that it comes from, whose files programs see. */
+  origin: string;
   isBusy: boolean;
   isLost: boolean;
   onLost: (() => void)[];
@@ -42,11 +44,11 @@ export function createRunners(
   let starting = 0;
   let isClosed = false;
 
-  async function start(): Promise<Runner> {
+  async function start(from: ZygoteSpec): Promise<Runner> {
     count += 1;
     const socket = join(sandbox?.runtime ?? runtime, 'k', `r.${process.pid}.${count}`, 'sock');
     const owner: [number, string] = [process.pid, findProcess(process.pid)?.started ?? ''];
-    await zygotes.spawn(await spec(), {
+    await zygotes.spawn(from, {
       socket: sandbox ? sandbox.inside(socket) : socket,
       cwd: '/',
       env: {},
@@ -56,7 +58,7 @@ export function createRunners(
     });
     const keeper = await connectDriver(socket);
     if (!keeper) throw new Error('the keeper of a program ended as soon as it had started');
-    const runner: Runner = { keeper, isBusy: false, isLost: false, onLost: [] };
+    const runner: Runner = { keeper, origin: originOf(from), isBusy: false, isLost: false, onLost: [] };
     all.add(runner);
     keeper.onLost(() => {
       runner.isLost = true;
@@ -81,7 +83,8 @@ export function createRunners(
   function refill(): void {
     if (isClosed || idle.length + starting >= READY) return;
     starting += 1;
-    start()
+    spec()
+      .then(start)
       .then(
         (runner) => void idle.push(runner),
         () => {}, // Whoever borrows next is told.
@@ -115,18 +118,29 @@ export function createRunners(
     };
   }
 
+  /** The next one that can be lent; those that come from elsewhere have not got what programs are promised, and end. */
+  function take(origin: string): Runner | undefined {
+    for (let runner = idle.pop(); runner; runner = idle.pop()) {
+      if (runner.isLost) continue;
+      if (runner.origin === origin) return runner;
+      void runner.keeper.stop();
+    }
+    return undefined;
+  }
+
   async function stopAll(): Promise<void> {
     await Promise.all([...all].map(({ keeper }) => keeper.stop()));
   }
 
   return {
     async borrow() {
-      let runner = idle.pop();
-      while (runner?.isLost) runner = idle.pop();
-      return lend(runner ?? (await start()));
+      const from = await spec();
+      const runner = take(originOf(from)) ?? (await start(from));
+      return { keeper: lend(runner), python: from.python };
     },
     async prepare() {
-      idle.push(await start());
+      const from = await spec();
+      idle.push(take(originOf(from)) ?? (await start(from)));
       if (sandbox) refill();
     },
     async close() {
@@ -134,4 +148,8 @@ export function createRunners(
       await stopAll();
     },
   };
+}
+
+function originOf(spec: ZygoteSpec): string {
+  return JSON.stringify(spec);
 }

@@ -62,7 +62,7 @@ export function createEnvironment(options: {
     const since = Date.now();
     try {
       privateFolder(options.cache);
-      return await withLock(join(options.cache, 'python', `${nameOf(base)}.lock`), options.signal, async () => {
+      return await withLock(join(environmentsIn(options.cache), `${nameOf(base)}.lock`), options.signal, async () => {
         if (!isReady(folder)) {
           await build(base, folder, options.signal, (progress) => set({ phase: 'making', base, progress, since }));
         }
@@ -98,6 +98,18 @@ export function createEnvironment(options: {
   };
 }
 
+/** One that is taken as it is: nothing is made, and nothing is installed into it. */
+export function standingEnvironment(state: EnvironmentState): Environment {
+  return {
+    state: async () => state,
+    settled: async () => state,
+    installCommand: () => {
+      throw new Error('nothing is installed into an environment that is only looked at');
+    },
+    onProgress: () => {},
+  };
+}
+
 /** The environment for this Python, if it has been made. */
 export async function findEnvironment(
   cache: string,
@@ -105,6 +117,11 @@ export async function findEnvironment(
 ): Promise<Extract<EnvironmentState, { phase: 'ready' }> | undefined> {
   const folder = folderOf(cache, base);
   return isReady(folder) ? { phase: 'ready', python: await probePython(pythonIn(folder)), folder } : undefined;
+}
+
+/** Where all of them are. */
+export function environmentsIn(cache: string): string {
+  return join(cache, 'python');
 }
 
 /** What a zygote for the builtin interpreter is made of in this state. */
@@ -129,6 +146,8 @@ export function normalise(distribution: string): string {
 
 /** What an installer says it is doing now, shortened; nothing of its progress bars and reasons. */
 export function stepIn(line: string): string | undefined {
+  const [, names] = /^Installing collected packages: (.*)/.exec(line) ?? [];
+  if (names !== undefined) return `Installing ${names.split(', ').length} packages`;
   const step = /^(Collecting|Downloading|Installing|Resolved|Prepared|Installed)\b[^(]*/.exec(line);
   return step?.[0].trim().slice(0, 80);
 }
@@ -189,7 +208,7 @@ function installer(python: string): string[] {
 }
 
 function folderOf(cache: string, base: PythonInfo): string {
-  return join(cache, 'python', nameOf(base));
+  return join(environmentsIn(cache), nameOf(base));
 }
 
 function isReady(folder: string): boolean {

@@ -216,7 +216,16 @@ END
     mkdirSync(folder);
     const place = { folder, seen: folder };
     const state = { file: join(folder, 'state'), seen: join(folder, 'state') };
-    const source = { code: 'echo hi', args: [], program: place, workspace: place, cache: folder, strict: false, state };
+    const source = {
+      code: 'echo hi',
+      args: [],
+      program: place,
+      workspace: place,
+      cache: folder,
+      isCacheReadOnly: false,
+      strict: false,
+      state,
+    };
     const [step] = (await bash.plan(source)).steps;
     const { spawnSync } = await import('node:child_process');
     const [command = '', ...args] = step?.argv ?? [];

@@ -1,8 +1,11 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { go } from '../../../src/interpreters/process/go.ts';
+import { toolOf } from '../../../src/interpreters/process/language.ts';
+import { findBubblewrap } from '../../../src/sandbox/bubblewrap.ts';
 import { isMissing, openSession } from './run-plan.ts';
 
 const skip = await isMissing(go);
@@ -10,10 +13,11 @@ const skip = await isMissing(go);
 const cache = mkdtempSync(join(tmpdir(), 'cuvette-go-'));
 afterAll(() => rmSync(cache, { recursive: true, force: true }));
 
+const cannotMount = spawnSync(findBubblewrap() ?? 'false', ['--dev-bind', '/', '/', '--', 'true']).status !== 0;
 const open = () => openSession(go, cache);
 const program = (body: string, imports = 'import "fmt"') => `package main\n\n${imports}\n\nfunc main() {\n${body}\n}\n`;
 
-describe.skipIf(skip)('a Go program', { timeout: 120_000 }, () => {
+describe.skipIf(skip)('a Go program', () => {
   it('is built, run in the workspace, and the next time only run', async () => {
     const { run, workspace } = open();
     const code = program(
@@ -86,5 +90,30 @@ describe.skipIf(skip)('a Go program', { timeout: 120_000 }, () => {
     expect(await run(program('fmt.Println("clean")'), { env })).toMatchObject({ stdout: 'clean\n', stderr: '' });
     expect(readdirSync(join(workspace, '..', 'home'))).toEqual([]);
     expect(readdirSync(join(cache, 'go', 'home', '.config', 'go', 'telemetry'))).toEqual(['mode']);
+  });
+
+  describe.skipIf(cannotMount)('confined, where it cannot write to the shared cache', () => {
+    const isCacheReadOnly = true;
+    const days = (count: number) => new Date(Date.now() - count * 24 * 60 * 60 * 1000);
+
+    it('is built while nothing has been prepared in the cache', async () => {
+      const { run } = openSession(go);
+      // A package that needs few others: each has to be compiled here.
+      const code = program('\tprintln(utf8.RuneCountInString("äöü"))', 'import "unicode/utf8"');
+      expect(await run(code, { isCacheReadOnly })).toMatchObject({ stdout: '', stderr: '3\n', exitCode: 0 });
+    });
+
+    it('uses the index of a cache that was prepared, until Go itself may have removed it', async () => {
+      const { plan, cache: fresh } = openSession(go);
+      const environmentOf = async () =>
+        (await plan(program('fmt.Println(1)'), { isCacheReadOnly })).plan.steps[0]?.env ?? {};
+      expect(await environmentOf()).toMatchObject({ GODEBUG: 'goindex=0' });
+      const { version } = await toolOf(go);
+      const marker = join(fresh, 'go', `prepared-${version}`);
+      writeFileSync(marker, '');
+      expect(await environmentOf()).not.toHaveProperty('GODEBUG');
+      utimesSync(marker, days(5), days(5));
+      expect(await environmentOf()).toMatchObject({ GODEBUG: 'goindex=0' });
+    });
   });
 });

@@ -22,6 +22,8 @@ export interface Options {
   strict?: boolean;
   stateful?: boolean;
   env?: Record<string, string>;
+  /** Steps see the cache as confined ones do: they can read it, and not write to it. */
+  isCacheReadOnly?: boolean;
 }
 
 export interface Session {
@@ -47,6 +49,7 @@ export function openSession(language: Language, cache = temporaryFolder()): Sess
       program: { folder: program, seen: program },
       workspace: { folder: workspace, seen: workspace },
       cache,
+      isCacheReadOnly: options.isCacheReadOnly ?? false,
       strict: options.strict ?? false,
       ...(options.stateful && { state: { file: state, seen: state } }),
     };
@@ -61,7 +64,12 @@ export function openSession(language: Language, cache = temporaryFolder()): Sess
     };
     for (const [index, step] of made.steps.entries()) {
       if (step.kind === 'run' && made.steps[index - 1]?.kind === 'build') await made.built?.();
-      const ended = await runStep(step, workspace, { PATH: process.env.PATH ?? '', HOME: home, ...options.env });
+      const argv = options.isCacheReadOnly ? [...bubblewrapOver(cache), ...step.argv] : step.argv;
+      const ended = await runStep({ ...step, argv }, workspace, {
+        PATH: process.env.PATH ?? '',
+        HOME: home,
+        ...options.env,
+      });
       result.stdout += ended.stdout;
       result.stderr += ended.stderr;
       result.exitCode = ended.exitCode;
@@ -77,6 +85,10 @@ export function openSession(language: Language, cache = temporaryFolder()): Sess
   }
 
   return { workspace, cache, run, plan };
+}
+
+function bubblewrapOver(cache: string): string[] {
+  return ['bwrap', '--dev-bind', '/', '/', '--ro-bind', cache, cache, '--'];
 }
 
 async function runStep({ argv, env }: Step, cwd: string, base: Record<string, string>) {
