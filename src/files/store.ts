@@ -27,6 +27,8 @@ export interface StoredFile {
   readOnly: boolean;
   origin: 'upload' | 'output';
   owner: string;
+  /** What others than its owner may use it by; see sharing.ts. */
+  sharedAs?: string | undefined;
 }
 
 export interface FileStore {
@@ -37,6 +39,7 @@ export interface FileStore {
     name: string;
     contentType?: string;
     readOnly?: boolean;
+    sharedAs?: string | undefined;
     /** Bytes. */
     limit: number;
     source: AsyncIterable<Uint8Array>;
@@ -48,12 +51,20 @@ export interface FileStore {
    */
   keep(input: { session: string; owner: string; name: string; path: string; limit?: number }): Promise<StoredFile>;
   get(session: string, id: string): StoredFile | undefined;
+  /** The file of that id, in whichever session it is. */
+  find(id: string): StoredFile | undefined;
   /** Oldest first. */
   list(session: string): StoredFile[];
   /** Where the bytes are, for reading only. */
   pathOf(file: StoredFile): string;
   /** Copies the bytes into a workspace, in place of what has that name there. Read-only files get the mode 0444. */
   place(file: StoredFile, workspace: string, name: string, owner?: number): Promise<void>;
+  /** Notes that code has removed the copy of a file that had that name. The file itself stays. */
+  noteRemoval(file: StoredFile, name: string): void;
+  /** Whether code has removed that copy. */
+  isRemoved(file: StoredFile, name: string): boolean;
+  /** Forgets what code has removed of a session's files. */
+  forgetRemovals(session: string): void;
   remove(session: string, id: string): boolean;
   removeSession(session: string): void;
   /** Whose files a session holds, if it holds any. */
@@ -71,6 +82,12 @@ const WRITABLE = 0o644;
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS files (session TEXT NOT NULL, id TEXT NOT NULL, owner TEXT NOT NULL, size INTEGER NOT NULL,
     created_at INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (session, id));
+  CREATE INDEX IF NOT EXISTS files_by_id ON files (id);
+  CREATE TABLE IF NOT EXISTS removals (session TEXT NOT NULL, id TEXT NOT NULL, name TEXT NOT NULL,
+    PRIMARY KEY (session, id, name));
+  CREATE TRIGGER IF NOT EXISTS forget_removals AFTER DELETE ON files BEGIN
+    DELETE FROM removals WHERE session = old.session AND id = old.id;
+  END;
 `;
 
 export function openFileStore({ folder }: { folder: string }): FileStore {
@@ -90,6 +107,7 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
 
   const put = db.prepare('INSERT INTO files (session, id, owner, size, created_at, body) VALUES (?, ?, ?, ?, ?, ?)');
   const get = db.prepare('SELECT body FROM files WHERE session = ? AND id = ?');
+  const getById = db.prepare('SELECT body FROM files WHERE id = ?');
   const list = db.prepare('SELECT body FROM files WHERE session = ? ORDER BY rowid');
   const remove = db.prepare('DELETE FROM files WHERE session = ? AND id = ? RETURNING body');
   const removeAll = db.prepare('DELETE FROM files WHERE session = ? RETURNING body');
@@ -99,6 +117,10 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
   );
   const owner = db.prepare('SELECT owner FROM files WHERE session = ? ORDER BY rowid LIMIT 1');
   const usage = db.prepare('SELECT coalesce(sum(size), 0) AS bytes FROM files WHERE session = ?');
+
+  const putRemoval = db.prepare('INSERT OR IGNORE INTO removals (session, id, name) VALUES (?, ?, ?)');
+  const getRemoval = db.prepare('SELECT 1 FROM removals WHERE session = ? AND id = ? AND name = ?');
+  const forgetRemovals = db.prepare('DELETE FROM removals WHERE session = ?');
 
   const pathOf = (file: StoredFile) => join(objects, file.session, file.id);
   const find = (session: string, id: string) => filesIn(get.all(session, id))[0];
@@ -137,7 +159,7 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
   }
 
   return {
-    async receive({ session, owner, name, contentType, readOnly, limit, source, signal }) {
+    async receive({ session, owner, name, contentType, readOnly, sharedAs, limit, source, signal }) {
       const safe = safeName(name);
       checkSession(session);
       const hash = createHash('sha256');
@@ -154,6 +176,7 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
         readOnly: readOnly ?? false,
         origin: 'upload',
         owner,
+        sharedAs,
       });
     },
 
@@ -177,6 +200,7 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
     },
 
     get: find,
+    find: (id) => filesIn(getById.all(id))[0],
     list: (session) => filesIn(list.all(session)),
     pathOf,
     place: (file, workspace, name, owner) =>
@@ -185,6 +209,9 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
           throw asStorageError(error);
         },
       ),
+    noteRemoval: ({ session, id }, name) => void putRemoval.run(session, id, name),
+    isRemoved: ({ session, id }, name) => getRemoval.get(session, id, name) !== undefined,
+    forgetRemovals: (session) => void forgetRemovals.run(session),
     remove: (session, id) => discard(remove.all(session, id)).length > 0,
     removeSession: (session) => void discard(removeAll.all(session)),
     ownerOf: (session) => (owner.get(session) as { owner: string } | undefined)?.owner,

@@ -78,7 +78,6 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
       files: counted(files, metrics),
       sessionFor: (entity, principal) =>
         entity === undefined ? nanoid() : shared.idOf(principal.id, `entity:${entity}`),
-      mayUse: (session, principal) => (files.ownerOf(session) ?? principal.id) === principal.id,
       limits: { upload: config.maxUpload, quota: config.sessionQuota },
     }),
   );

@@ -1,9 +1,10 @@
-/** The routes of files: upload, list, look up, download, delete. Whoever may not use a session is told the same as if it were not there. */
+/** The routes of files: upload, list, look up, download, delete. Whoever may not use a file is told the same as if it were not there. */
 
 import { open } from 'node:fs/promises';
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { CuvetteError } from '../../errors.ts';
+import { mayUse, resourceOf } from '../../files/sharing.ts';
 import type { StoredFile } from '../../files/store.ts';
 import { bytesOf } from './file-bytes.ts';
 import {
@@ -19,21 +20,24 @@ import {
   toUploaded,
   uploadAnswer,
 } from './file-shapes.ts';
-import type { Principal, RestEnv } from './principal.ts';
+import { type RestEnv, userOf } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
 import { takeUpload, type UploadOptions } from './upload.ts';
 
 export interface FileRouteOptions extends UploadOptions {
-  mayUse(session: string, principal: Principal): boolean;
   onRemoved?(file: StoredFile): void;
 }
 
-const sessionParams = z.object({ session: id });
 const fileParams = z.object({ session: id, file: id });
 
-/** LibreChat says with every call what a file belongs to; the ids alone decide. */
-const ignored = z.unknown().optional().openapi({ type: 'string', description: 'Accepted, and not looked at.' });
-const ignoredQuery = z.object({ kind: ignored, id: ignored, version: ignored, entity_id: ignored });
+const word = (description: string) => z.unknown().optional().openapi({ type: 'string', description });
+/** What a file belongs to, as LibreChat says with every call. */
+const resourceQuery = z.object({
+  kind: word('`agent` or `skill`: what the file was uploaded for, by whichever user of the tenant.'),
+  id: word('Of the agent or the skill.'),
+  version: word('Of the skill.'),
+  entity_id: word('Accepted, and not looked at.'),
+});
 
 const deleted = z.object({ status: z.literal('deleted') }).openapi('Deleted');
 
@@ -75,6 +79,7 @@ const REFUSED = {
 const upload = createRoute({
   method: 'post',
   path: '/upload',
+  operationId: 'uploadFiles',
   summary: 'Upload files: all, or none',
   request: uploadRequest,
   responses: { 200: json(uploadAnswer, 'Every file is stored.'), ...REFUSED },
@@ -83,6 +88,7 @@ const upload = createRoute({
 const uploadBatch = createRoute({
   method: 'post',
   path: '/upload/batch',
+  operationId: 'uploadFilesBatch',
   summary: 'Upload files: as many as can be taken',
   request: uploadRequest,
   responses: {
@@ -95,10 +101,11 @@ const uploadBatch = createRoute({
 const listFiles = createRoute({
   method: 'get',
   path: '/files/{session}',
+  operationId: 'listFiles',
   summary: 'List the files of a session',
   request: {
-    params: sessionParams,
-    query: ignoredQuery.extend({ detail: z.enum(['simple', 'summary', 'full', 'normalized']).default('simple') }),
+    params: z.object({ session: z.string() }),
+    query: resourceQuery.extend({ detail: z.enum(['simple', 'summary', 'full', 'normalized']).default('simple') }),
   },
   responses: { 200: json(fileList, 'Its files, oldest first. None if there is no such session.') },
 });
@@ -106,27 +113,34 @@ const listFiles = createRoute({
 const removeFile = createRoute({
   method: 'delete',
   path: '/files/{session}/{file}',
+  operationId: 'deleteFile',
   summary: 'Delete a file',
-  request: { params: fileParams, query: ignoredQuery },
+  request: { params: fileParams, query: resourceQuery },
   responses: { 200: json(deleted, 'It is deleted.'), 404: NO_FILE },
 });
 
 const objectOf = createRoute({
   method: 'get',
   path: '/sessions/{session}/objects/{file}',
+  operationId: 'getObject',
   summary: 'Look up a file',
-  request: { params: fileParams, query: ignoredQuery },
+  request: { params: fileParams, query: resourceQuery },
   responses: { 200: json(objectAnswer, 'What is known of it.'), 404: NO_FILE },
 });
 
-const removeObject = createRoute({ ...removeFile, path: '/sessions/{session}/objects/{file}' });
+const removeObject = createRoute({
+  ...removeFile,
+  path: '/sessions/{session}/objects/{file}',
+  operationId: 'deleteObject',
+});
 
 const binary = { 'application/octet-stream': { schema: { type: 'string' as const, format: 'binary' } } };
 const download = createRoute({
   method: 'get',
   path: '/download/{session}/{file}',
+  operationId: 'downloadFile',
   summary: 'Download a file, or a range of it',
-  request: { params: fileParams, query: ignoredQuery },
+  request: { params: fileParams, query: resourceQuery },
   responses: {
     200: { description: 'Its bytes.', content: binary },
     206: { description: 'The bytes that the Range header asks for.', content: binary },
@@ -137,11 +151,13 @@ const download = createRoute({
 });
 
 export function fileRoutes(options: FileRouteOptions): OpenAPIHono<RestEnv> {
-  const { files, mayUse, onRemoved } = options;
+  const { files, onRemoved } = options;
 
+  const isAllowed = (c: Context<RestEnv>, file: StoredFile) =>
+    mayUse(file, userOf(c.get('principal')), resourceOf(c.req.query()));
   const find = (c: Context<RestEnv>, { session, file }: z.infer<typeof fileParams>): StoredFile => {
-    const found = mayUse(session, c.get('principal')) ? files.get(session, file) : undefined;
-    if (!found) throw noFile();
+    const found = files.get(session, file);
+    if (!found || !isAllowed(c, found)) throw noFile();
     return found;
   };
   const remove = (file: StoredFile) => {
@@ -182,7 +198,7 @@ export function fileRoutes(options: FileRouteOptions): OpenAPIHono<RestEnv> {
     .openapi(listFiles, (c) => {
       const { session } = c.req.valid('param');
       const { detail } = c.req.valid('query');
-      const found = mayUse(session, c.get('principal')) ? files.list(session) : [];
+      const found = files.list(session).filter((file) => isAllowed(c, file));
       if (detail === 'summary') return c.json(found.map(toSummary), 200);
       if (detail === 'full') return c.json(found.map(toFull), 200);
       if (detail === 'normalized') return c.json(found.map(toNormalized), 200);
@@ -191,7 +207,12 @@ export function fileRoutes(options: FileRouteOptions): OpenAPIHono<RestEnv> {
         200,
       );
     })
-    .openapi(objectOf, (c) => c.json(toObject(find(c, c.req.valid('param'))), 200))
+    .openapi(objectOf, (c) => {
+      const file = find(c, c.req.valid('param'));
+      // LibreChat looks up, once in each turn, the sessions of the files that it is going to refer to: now they count anew.
+      files.forgetRemovals(file.session);
+      return c.json(toObject(file), 200);
+    })
     .openapi(removeFile, (c) => c.json(remove(find(c, c.req.valid('param'))), 200))
     .openapi(removeObject, (c) => c.json(remove(find(c, c.req.valid('param'))), 200))
     .openapi(download, async (c) => {

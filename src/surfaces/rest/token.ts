@@ -53,9 +53,10 @@ export function createTokenCheck(config: Config): ((token: string) => Promise<Pr
 }
 
 /** Encoded, so that no tenant can be written that looks like another's user. */
-function principalOf({ sub, tenant_id: tenant }: z.infer<typeof claims>): Principal {
+function principalOf({ sub, tenant_id }: z.infer<typeof claims>): Principal {
+  const tenant = tenant_id || NO_TENANT;
   const user = `user:${sub}`;
-  return { kind: 'jwt', id: tenant && tenant !== NO_TENANT ? `tenant:${encodeURIComponent(tenant)}/${user}` : user };
+  return { kind: 'jwt', tenant, id: tenant === NO_TENANT ? user : `tenant:${encodeURIComponent(tenant)}/${user}` };
 }
 
 function readPublicKey(value: string): KeyObject {

@@ -3,10 +3,12 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
 import { CuvetteError, toCuvetteError } from '../../errors.ts';
+import { resourceOf, sharedAs } from '../../files/sharing.ts';
 import type { FileStore, StoredFile } from '../../files/store.ts';
-import type { Principal } from './principal.ts';
+import { type Principal, userOf } from './principal.ts';
 
 export interface UploadOptions {
   files: FileStore;
@@ -31,10 +33,16 @@ export type Uploaded = { filename: string } & ({ file: StoredFile } | { error: C
 interface Fields {
   entityId: string | undefined;
   readOnly: boolean;
+  /** What the files belong to, in the form's words. */
+  kind: string;
+  id: string;
+  version: string;
 }
 
-interface Target extends Fields {
+interface Target {
   session: string;
+  readOnly: boolean;
+  sharedAs: string | undefined;
 }
 
 interface Part {
@@ -69,28 +77,32 @@ export async function takeUpload(
   { partial }: { partial: boolean },
 ): Promise<Upload> {
   const taken: Uploaded[] = [];
-  let fields: Fields = { entityId: undefined, readOnly: false };
-  /** Where files go, as the fields had it when the first one came. */
-  let target: Target | undefined;
+  const fields: Fields = { entityId: undefined, readOnly: false, kind: '', id: '', version: '' };
+  /** Where files go, and what the fields were when the first one came. */
+  let first: { target: Target; fields: Fields } | undefined;
   let refusal: CuvetteError | undefined;
 
-  const targetOf = (by: Fields): Target => ({ ...by, session: options.sessionFor(by.entityId, principal) });
+  const targetOf = ({ entityId, readOnly, ...resource }: Fields): Target => ({
+    session: options.sessionFor(entityId, principal),
+    readOnly,
+    sharedAs: sharedAs(userOf(principal), resourceOf(resource)),
+  });
 
   try {
     await readForm(request, {
       field(name, value) {
-        if (name === 'entity_id' && value !== '') fields = { ...fields, entityId: checkedEntity(value) };
-        if (name === 'read_only') fields = { ...fields, readOnly: value === 'true' || value === '1' };
+        if (name === 'entity_id' && value !== '') fields.entityId = checkedEntity(value);
+        if (name === 'read_only') fields.readOnly = value === 'true' || value === '1';
+        if (name === 'kind' || name === 'id' || name === 'version') fields[name] = value;
       },
       async file({ field, filename, type, stream }) {
         if (refusal) return;
         try {
           if (!FILE_FIELDS.includes(field)) throw wrongField(field);
-          target ??= targetOf(fields);
-          const { session, readOnly } = target;
+          first ??= { target: targetOf(fields), fields: { ...fields } };
           // Not destroyed when it is left early: the parser would wait for it for ever.
           const source = stream.iterator({ destroyOnReturn: false });
-          const input = { session, owner: principal.id, name: filename, contentType: type, readOnly, source };
+          const input = { ...first.target, owner: principal.id, name: filename, contentType: type, source };
           taken.push({ filename, file: await store(input, options) });
         } catch (error) {
           if (!partial) refusal = toCuvetteError(error);
@@ -101,10 +113,7 @@ export async function takeUpload(
     if (refusal) throw refusal;
     if (taken.length === 0) throw new CuvetteError('invalid_input', 'The form has no file. Send one in a part "file".');
 
-    target ??= targetOf(fields);
-    if (target.entityId === fields.entityId && target.readOnly === fields.readOnly) {
-      return { session: target.session, files: taken };
-    }
+    if (first && isDeepStrictEqual(first.fields, fields)) return { session: first.target.session, files: taken };
     const right = targetOf(fields);
     return { session: right.session, files: await moved(taken, right, options) };
   } catch (error) {
@@ -119,7 +128,7 @@ function forget(taken: Uploaded[], files: FileStore): void {
 }
 
 /** Fields may come after the files that they are about. */
-async function moved(taken: Uploaded[], { session, readOnly }: Target, options: UploadOptions): Promise<Uploaded[]> {
+async function moved(taken: Uploaded[], target: Target, options: UploadOptions): Promise<Uploaded[]> {
   const result: Uploaded[] = [];
   try {
     for (const one of taken) {
@@ -129,7 +138,7 @@ async function moved(taken: Uploaded[], { session, readOnly }: Target, options: 
       }
       const { owner, name, contentType } = one.file;
       const source: AsyncIterable<Uint8Array> = createReadStream(options.files.pathOf(one.file));
-      const file = await store({ session, owner, name, contentType, readOnly, source }, options);
+      const file = await store({ ...target, owner, name, contentType, source }, options);
       result.push({ filename: one.filename, file });
     }
   } catch (error) {
@@ -239,17 +248,22 @@ function createParser(contentType: string): BusboyInstance {
       'The content type of the upload names no boundary. Let your client set it.',
     );
   }
-  return new Busboy({
-    headers: { 'content-type': contentType },
-    preservePath: true,
-    limits: {
-      files: MOST_FILES,
-      fields: MOST_FIELDS,
-      fieldSize: LONGEST_FIELD,
-      headerPairs: 50,
-      headerSize: 16 * 1024,
-    },
-  });
+  const limits = {
+    files: MOST_FILES,
+    fields: MOST_FIELDS,
+    fieldSize: LONGEST_FIELD,
+    headerPairs: 50,
+    headerSize: 16 * 1024,
+  };
+  try {
+    return new Busboy({ headers: { 'content-type': contentType }, preservePath: true, limits });
+  } catch (error) {
+    throw new CuvetteError(
+      'invalid_input',
+      'The content type of the upload cannot be read. Its boundary may have 70 characters; let your client set it.',
+      { cause: error },
+    );
+  }
 }
 
 function checkedEntity(value: string): string {

@@ -96,7 +96,6 @@ function start(different: { upload?: number; quota?: number } = {}) {
         entities.set(`${id} ${entity}`, known);
         return known;
       },
-      mayUse: (session, { id }) => files.ownerOf(session) === id,
       onRemoved: (one) => removed.push(one),
       limits: { upload: different.upload ?? 10_000_000, quota: different.quota ?? 0 },
     }),
@@ -299,6 +298,7 @@ describe('POST /upload', () => {
     ['an empty body', Buffer.alloc(0), undefined, 'whole'],
     ['no boundary', formBytes([file('a')]), 'multipart/form-data', 'boundary'],
     ['an empty boundary', formBytes([file('a')]), 'multipart/form-data; boundary=', 'boundary'],
+    ['a boundary that is too long', formBytes([file('a')]), `multipart/form-data; boundary=${'b'.repeat(257)}`, '70'],
     ['another boundary', formBytes([file('a')]), 'multipart/form-data; boundary=other', 'whole'],
     ['another content type', Buffer.from('{}'), 'application/json', 'multipart/form-data'],
     ['a form of the other kind', Buffer.from('file=a'), 'application/x-www-form-urlencoded', 'multipart/form-data'],
@@ -594,7 +594,7 @@ describe('a file that is not there, is not yours, or has no such id', () => {
       }
     }
     expect((await call(`/download/${mine}`)).status).toBe(200);
-    expect((await call('/files/short')).status).toBe(404);
+    expect(await (await call('/files/short')).text()).toBe('[]');
   });
 });
 
@@ -801,7 +801,7 @@ describe('200 MB over a connection', () => {
     expect(received).toEqual({ size, hash: sent.digest('hex') });
 
     expect(after.most - before.now).toBeLessThan(64 * 1024 * 1024);
-  }, 20_000);
+  });
 
   async function send(port: number, block: Buffer, size: number, hash: ReturnType<typeof createHash>): Promise<string> {
     const request = httpRequest({ port, method: 'POST', path: '/upload' });
@@ -856,7 +856,7 @@ describe('200 MB over a connection', () => {
       const { Hono } = await import('hono');
       const files = openFileStore({ folder: process.env.FOLDER });
       const app = new Hono().use((c, next) => { c.set('principal', { id: 'ada', kind: 'open' }); return next(); });
-      app.route('/', fileRoutes({ files, sessionFor: () => 'S'.repeat(21), mayUse: () => true, limits: { upload: 1e9, quota: 0 } }));
+      app.route('/', fileRoutes({ files, sessionFor: () => 'S'.repeat(21), limits: { upload: 1e9, quota: 0 } }));
       let most = 0;
       setInterval(() => { most = Math.max(most, process.memoryUsage.rss()); }, 5);
       process.stdin.on('data', () => { console.log(JSON.stringify({ now: process.memoryUsage.rss(), most })); most = 0; });
