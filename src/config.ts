@@ -55,6 +55,10 @@ const shared = {
   sessionFileCount: named(whole(0).default(200_000), ['CUVETTE_SESSION_FILE_COUNT']),
   /** Whether names, addresses and tokens of labs are kept for the next process. */
   store: named(onOff().default(true), ['CUVETTE_STORE'], 'switch'),
+  /** Which tools agents are shown: those for code and the way into the lab, whose others follow when it is asked for; code alone; or all. */
+  tools: named(z.enum(['auto', 'code', 'all']).default('auto'), ['CUVETTE_TOOLS']),
+  /** Whether answers over MCP have their fields beside the text, which clients then show to the model in its place. */
+  structured: named(onOff().default(false), ['CUVETTE_STRUCTURED'], 'switch'),
   logLevel: named(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('warn'), ['CUVETTE_LOG_LEVEL']),
 };
 
@@ -85,10 +89,14 @@ const service = {
   bashStrict: named(onOff().default(false), ['CUVETTE_BASH_STRICT', 'BASH_STRICT_MODE'], 'switch'),
   corsOrigins: named(origins().default([]), ['CUVETTE_CORS_ORIGINS', 'CORS_ALLOW_ORIGINS']),
   logRequests: named(onOff().default(false), ['CUVETTE_LOG_REQUESTS', 'LOG_REQUESTS'], 'switch'),
+  /** What callers may attach as a lab: demo, folders, Hugging Face ids, URLs. Without a key, labs at URLs too. */
+  labEndpoints: named(list().optional(), ['CUVETTE_LAB_ENDPOINTS']),
   /** Bytes of a request that is not an upload. */
   maxBody: named(size(1024).default(64 * MIB), ['CUVETTE_MAX_BODY']),
   /** Bytes of one uploaded file. */
   maxUpload: named(size(1).default(2 * GIB), ['CUVETTE_MAX_UPLOAD']),
+  /** Seconds of silence after which a caller who waits is sent a sign of life. */
+  keepAlive: named(number(0.1).default(15), ['CUVETTE_KEEP_ALIVE']),
   /** Executions a minute for each principal; 0 for no limit. */
   rateLimit: named(whole(0).default(0), ['CUVETTE_RATE_LIMIT']),
   /** Executions at once for each principal; 0 for no limit. */
@@ -298,8 +306,15 @@ function network() {
   return z.preprocess(
     (value) => (typeof value === 'string' && value !== 'none' && value !== 'allow' ? value.split(',') : value),
     z.union([z.enum(['none', 'allow']), z.array(text())], {
-      error: 'expected none, allow, or hosts such as pypi.org,files.pythonhosted.org',
+      error: 'expected none, allow, or hosts such as packages.example.org,files.example.org',
     }),
+  );
+}
+
+function list() {
+  return z.preprocess(
+    (value) => (typeof value === 'string' ? value.split(',').filter((part) => part.trim() !== '') : value),
+    z.array(text()),
   );
 }
 

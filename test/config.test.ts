@@ -19,6 +19,8 @@ describe('settings', () => {
     expect(readConfig({}, {})).toEqual({
       autoInstall: true,
       store: true,
+      tools: 'auto',
+      structured: false,
       timeout: 300,
       outputLimit: 25_000,
       maxOutput: 100_000_000,
@@ -36,6 +38,7 @@ describe('settings', () => {
       bashStrict: false,
       corsOrigins: [],
       logRequests: false,
+      keepAlive: 15,
       maxBody: 67_108_864,
       maxUpload: 2_147_483_648,
       sandbox: 'auto',

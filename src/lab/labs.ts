@@ -3,6 +3,7 @@
  * addresses; tokens are apart from it. Nothing of a lab is loaded before one is asked for.
  */
 
+import { isUrl } from '../config.ts';
 import { CuvetteError } from '../errors.ts';
 import type { Lab } from './lab.ts';
 import { CODE_ALONE, PROTOCOL } from './lab.ts';
@@ -38,6 +39,10 @@ export interface LabsOptions {
   project: string;
   /** Whether names, addresses and tokens are kept for the next process; they are, unless told otherwise. */
   store?: boolean;
+  /** Throws for what may not be attached. */
+  check?(endpoint: string): void;
+  /** Whether callers may be others than the user of this machine: then no file is opened by a name that they give. */
+  isShared?: boolean;
   /** How a model is opened in this process. */
   openLocal?: OpenLocal;
 }
@@ -45,7 +50,7 @@ export interface LabsOptions {
 export type OpenLocal = (model: string, context: LabContext) => Promise<Lab>;
 
 export const DEFAULT = 'default';
-const DEMO = 'demo';
+export const DEMO = 'demo';
 
 interface OpenLab {
   /** That it is for alone; nothing if every name of the same model shares it. */
@@ -84,6 +89,7 @@ export function createLabs(options: LabsOptions): Labs {
 
   async function attach(name: string, session: LabSession, context: LabContext): Promise<Health> {
     const { endpoint, token } = session;
+    options.check?.(endpoint);
     // A model here is large, and opened once. What is elsewhere may hold a session for the name, with variables that are no other's.
     const owner = isUrl(endpoint) ? name : undefined;
     const found = [...open].find((one) => one.name === owner && one.endpoint === endpoint && one.token === token);
@@ -200,10 +206,10 @@ export function createLabs(options: LabsOptions): Labs {
   };
 }
 
-function opening({ data, cache, project }: LabsOptions): OpenLocal {
+function opening({ data, cache, project, isShared = false }: LabsOptions): OpenLocal {
   return async (model, context) => {
     const { openLabThread } = await import('./lab-thread.ts');
-    return openLabThread({ model, data, cache, project }, context);
+    return openLabThread({ model, data, cache, project, isShared }, context);
   };
 }
 
@@ -228,8 +234,4 @@ function detachedMeanwhile(name: string): CuvetteError {
 function nothingToDetach(name: string, names: string[]): CuvetteError {
   const there = names.length === 0 ? 'None is attached.' : `Attached are: ${names.join(', ')}.`;
   return new CuvetteError('unknown_session', `There is no lab session ${name} to detach. ${there}`);
-}
-
-function isUrl(endpoint: string): boolean {
-  return /^https?:\/\//i.test(endpoint);
 }

@@ -29,6 +29,8 @@ export interface LocalLabOptions {
   torch?: TorchChoice & { runtime: string };
   /** What relative paths are meant from. */
   project: string;
+  /** Whether callers may be others than the user of this machine: then no file is opened by a name that they give. */
+  isShared?: boolean;
 }
 
 const DEMO = 'demo';
@@ -76,8 +78,10 @@ export function createLab(
 ): Lab {
   const model = engine.describe();
   const hub = createHubFiles(places.cache);
-  const findFile: Workbench['findFile'] = async (source, context) =>
-    (await hub.file(source, context)) ?? pathFrom(places.project, source);
+  const findFile: Workbench['findFile'] = async (source, context) => {
+    if (places.isShared) throw notForCallers(source, 'Give the probe as numbers: direction, bias and layer.');
+    return (await hub.file(source, context)) ?? pathFrom(places.project, source);
+  };
   const bench: Workbench = {
     engine,
     model,
@@ -87,6 +91,7 @@ export function createLab(
     findFile,
     openSae: saeShelf(async (id, context) => {
       if (id === DEMO) return packageFile('models', 'demo', 'sae');
+      if (places.isShared) throw notForCallers(id, 'The SAE demo is there for the model demo.');
       return (await hub.sae(id, context)) ?? pathFrom(places.project, id);
     }),
   };
@@ -131,6 +136,14 @@ function saeShelf(find: (id: string, context: LabContext) => Promise<string>): W
     for (const oldest of shelf.keys()) if (shelf.size > MOST_SAES) shelf.delete(oldest);
     return sae;
   };
+}
+
+/** What is on this machine, or what its user's token opens on the hub, is not for others to read. */
+function notForCallers(source: string, instead: string): CuvetteError {
+  return new CuvetteError(
+    'forbidden',
+    `This service opens no files for its callers, so not ${source} either. ${instead}`,
+  );
 }
 
 function pathFrom(project: string, path: string): string {
