@@ -127,7 +127,7 @@ class Keeper(abc.ABC):
 
     def watch_worker(self) -> None:
         """Backpressure: while the server has too much to acknowledge, the worker is not read, unless it is being stopped."""
-        if self.outbox.is_full and not (self.running and self.running.why):
+        if self.outbox.is_full(self.server is not None) and not (self.running and self.running.why):
             self.unwatch_worker()
             return
         if self.worker.channel is not None:

@@ -11,6 +11,8 @@ import socket
 
 from cuvette_driver.wire import Message, encode
 
+# Bytes that are not acknowledged: while a server is there to do so, and while there is none.
+WINDOW = 1 << 18
 HIGH_WATER = 8 << 20
 
 
@@ -37,10 +39,9 @@ class Outbox:
         self._unsent = collections.deque([encode(greeting)])
         self._unsent.extend(data for _, data in self._kept)
 
-    @property
-    def is_full(self) -> bool:
-        """When true, output is left in the pipes, and user code waits."""
-        return self._bytes > HIGH_WATER
+    def is_full(self, has_server: bool) -> bool:
+        """When true, output is left in the pipes, and user code waits. A server is not sent more than it can put away at once."""
+        return self._bytes > (WINDOW if has_server else HIGH_WATER)
 
     @property
     def has_unsent(self) -> bool:
