@@ -14,6 +14,8 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const TARGET = join(ROOT, 'docs', 'openapi.json');
+/** The document names the address that it was asked for at; the file, where a service listens by default. */
+const EXAMPLE = 'http://127.0.0.1:8000';
 
 const page = formatted(JSON.stringify(sorted(await readService())));
 if (!process.argv.includes('--check')) {
@@ -35,7 +37,7 @@ async function readService() {
     const url = await urlIn(service.stdout);
     const response = await fetch(`${url}/openapi.json`);
     if (!response.ok) throw new Error(`GET /openapi.json: ${response.status} ${await response.text()}`);
-    return await response.json();
+    return { ...(await response.json()), servers: [{ url: EXAMPLE }] };
   } finally {
     service.kill('SIGINT');
     await ended;

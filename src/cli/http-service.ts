@@ -14,7 +14,7 @@ import { isLoopback } from '../loopback.ts';
 import type { Foundation } from '../sessions/foundation.ts';
 import { createSharedSessions } from '../sessions/shared-sessions.ts';
 import { createMcpHttp } from '../surfaces/mcp/http.ts';
-import { createAccess } from '../surfaces/rest/access.ts';
+import { createAccess, isOpenToPages, OPEN_TO_PAGES } from '../surfaces/rest/access.ts';
 import { createApp } from '../surfaces/rest/app.ts';
 import { createVersions } from '../surfaces/rest/versions.ts';
 import { openConfinement } from './confinement.ts';
@@ -50,6 +50,7 @@ export async function openHttpService(options: {
   const { config, foundation, log } = options;
   const access = createAccess(config);
   access.check(config.host);
+  if (isOpenToPages(config)) log.warn(`Unsafe: ${OPEN_TO_PAGES}`);
   const python = await foundation.environment.state().then(
     (state) => zygoteSpec(state).python,
     () => undefined,

@@ -10,6 +10,10 @@ import { isSame, stripSecret } from './secrets.ts';
 import { createTokenCheck } from './token.ts';
 
 export interface Access {
+  /** Whether every program of this machine may come in, and nobody else. */
+  readonly isOpen: boolean;
+  /** Whom an agent of this machine comes in as, if that can only be one. */
+  readonly onlyPrincipal: string | undefined;
   middleware: MiddlewareHandler<RestEnv>;
   /** The path that routes see: without the secret. Meant for Hono's option of the same name. */
   getPath(request: Request): string;
@@ -25,19 +29,25 @@ export const NOBODY: Principal = { id: 'nobody', kind: 'open' };
 const OPEN: Principal = { id: 'open', kind: 'open' };
 const PUBLIC = ['/', '/health', '/v1', '/v1/', '/v1/health'];
 
+const KEY: Principal = { id: 'key', kind: 'key' };
+const PATH: Principal = { id: 'path', kind: 'path' };
+
 const WAYS = [
   {
     name: 'a key',
+    principal: KEY.id,
     how: 'the key in the header x-api-key, or in Authorization: Bearer',
     isSet: ({ apiKey }: Config) => Boolean(apiKey),
   },
   {
     name: "LibreChat's tokens",
+    principal: undefined,
     how: 'a signed token that is still valid in the header Authorization: Bearer',
     isSet: ({ jwtPublicKey, jwksUrl }: Config) => Boolean(jwtPublicKey || jwksUrl),
   },
   {
     name: 'a secret in the path',
+    principal: PATH.id,
     how: 'the secret in the path, as in /k/SECRET/v1',
     isSet: ({ pathSecret }: Config) => Boolean(pathSecret),
   },
@@ -49,17 +59,18 @@ export function createAccess(config: Config): Access {
 
   async function whoIs(c: Context<RestEnv>): Promise<Principal> {
     if (isOpen) return OPEN;
-    if (config.pathSecret && stripSecret(getPath(c.req.raw), config.pathSecret) !== undefined)
-      return { id: 'path', kind: 'path' };
+    if (config.pathSecret && stripSecret(getPath(c.req.raw), config.pathSecret) !== undefined) return PATH;
     const key = c.req.header('x-api-key');
     const [, bearer] = /^Bearer +(.+)$/i.exec(c.req.header('authorization') ?? '') ?? [];
     const { apiKey } = config;
-    if (apiKey && [key, bearer].some((given) => given && isSame(given, apiKey))) return { id: 'key', kind: 'key' };
+    if (apiKey && [key, bearer].some((given) => given && isSame(given, apiKey))) return KEY;
     if (bearer && checkToken) return checkToken(bearer);
     throw new Error(key || bearer ? 'The credential is wrong.' : 'There is no credential.');
   }
 
   return {
+    isOpen,
+    onlyPrincipal: onlyPrincipal(config, isOpen),
     async middleware(c, next) {
       try {
         c.set('principal', await whoIs(c));
@@ -76,7 +87,8 @@ export function createAccess(config: Config): Access {
     },
     describe() {
       const names = WAYS.filter(({ isSet }) => isSet(config)).map(({ name }) => name);
-      return names.join(', or ') || 'open to every program on this machine';
+      if (names.length > 0) return names.join(', or ');
+      return `open to every program on this machine${isOpenToPages(config) ? `, and UNSAFE: ${OPEN_TO_PAGES}` : ''}`;
     },
     check(host) {
       if (isProtected(config) || isLoopback(host)) return;
@@ -92,9 +104,24 @@ export function createAccess(config: Config): Access {
   };
 }
 
+function onlyPrincipal(config: Config, isOpen: boolean): string | undefined {
+  if (isOpen) return OPEN.id;
+  const ways = WAYS.filter(({ isSet }) => isSet(config));
+  return ways.length === 1 ? ways[0]?.principal : undefined;
+}
+
 /** What is open to all, for GET and HEAD: that the service is there, and how it is. */
 export function isPublic(path: string): boolean {
   return PUBLIC.includes(path);
+}
+
+/** What an operator has to know of `*` in the origins where nobody has to show a credential. */
+export const OPEN_TO_PAGES =
+  'with * in --cors-origins (CUVETTE_CORS_ORIGINS, CORS_ALLOW_ORIGINS) and no key, every web page that is opened in a browser ' +
+  'on this machine can run code here and read files. Name the origins, such as https://chat.example.com, or set --api-key.';
+
+export function isOpenToPages(config: Config): boolean {
+  return config.corsOrigins.includes('*') && !isProtected(config);
 }
 
 /** Whether callers have to show something. */

@@ -9,15 +9,15 @@ import type { Logger } from '../../log.ts';
 import { createCalls } from '../../sessions/calls.ts';
 import type { Foundation } from '../../sessions/foundation.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
-import { VERSION } from '../../version.ts';
 import type { McpHttp } from '../mcp/http.ts';
 import type { Access } from './access.ts';
 import { execRoutes } from './exec.ts';
 import { streamRoutes } from './exec-stream.ts';
 import { fileRoutes } from './file-routes.ts';
-import { createGuards, limitBody } from './guards.ts';
+import { createGuards, guardJson, limitBody } from './guards.ts';
 import { infoRoutes } from './info.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { serveDocument } from './openapi.ts';
 import type { RestEnv } from './principal.ts';
 import { notFound, onError, refuseInvalid } from './problem.ts';
 import { programmaticRoutes } from './programmatic.ts';
@@ -58,12 +58,11 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   });
   app.onError(onError(log, config.pathSecret));
   app.notFound(notFound);
-  if (config.logRequests) app.use(requestLog(log, config.pathSecret));
+  if (config.logRequests) app.use(requestLog(log, config));
   app.use(metrics.middleware, createGuards(config), access.middleware);
 
   const routes = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
-  routes.use('/exec', limitBody(config.maxBody));
-  routes.use('/exec/*', limitBody(config.maxBody));
+  routes.use('/exec/*', limitBody(config.maxBody), guardJson());
   routes.use('/mcp', limitBody(config.maxBody));
   routes.use('/download/*', async (c, next) => {
     await next();
@@ -97,10 +96,7 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   app.route('/', routes);
   // The same again under /v1, and once in the document.
   app.route('/v1', new Hono<RestEnv>().route('/', routes));
-  for (const [name, scheme] of Object.entries(SCHEMES))
-    app.openAPIRegistry.registerComponent('securitySchemes', name, scheme);
-  app.doc31('/openapi.json', DOCUMENT);
-  app.get('/v1/openapi.json', (c) => c.json(app.getOpenAPI31Document(DOCUMENT)));
+  serveDocument(app);
   return app;
 }
 
@@ -115,20 +111,3 @@ function counted(files: FileStore, metrics: Metrics): FileStore {
     },
   };
 }
-
-const SCHEMES = {
-  key: { type: 'apiKey', in: 'header', name: 'x-api-key' },
-  token: { type: 'http', scheme: 'bearer', description: 'The key, or a token that LibreChat signed.' },
-} as const;
-
-const DOCUMENT = {
-  openapi: '3.1.0',
-  info: {
-    title: 'Cuvette',
-    version: VERSION,
-    description:
-      'Live code sessions: run code, keep files, on compute that you own. All paths are also there under /v1.',
-  },
-  // Which of them counts, if any, is a setting.
-  security: [{}, { key: [] }, { token: [] }],
-};

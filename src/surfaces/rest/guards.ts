@@ -1,10 +1,11 @@
-/** What keeps web pages of others from using a service on this machine through its user's browser; and the limit of a body. */
+/** What keeps web pages of others from using a service on this machine through its user's browser; and the limits of a body. */
 
 import type { MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import type { Config } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
+import { readJsonBody } from '../../json-guard.ts';
 import { isLoopback } from '../../loopback.ts';
 import { isProtected, isPublic } from './access.ts';
 import type { RestEnv } from './principal.ts';
@@ -18,13 +19,6 @@ const PREFLIGHT_AGE = 600;
 export function createGuards(config: Config, others: () => string[] = () => []): MiddlewareHandler<RestEnv> {
   const { corsOrigins } = config;
   const isForAll = corsOrigins.includes('*');
-  if (isForAll && !isProtected(config)) {
-    throw new CuvetteError(
-      'invalid_input',
-      'With * in --cors-origins (CUVETTE_CORS_ORIGINS, CORS_ALLOW_ORIGINS) and no key, every web page that you open could run code here. ' +
-        'Name the origins, such as https://chat.example.com, or set --api-key, --path-secret or --jwt-public-key.',
-    );
-  }
   const allow = cors({
     origin: isForAll ? '*' : corsOrigins,
     allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
@@ -73,6 +67,16 @@ export function limitBody(maxSize: number): MiddlewareHandler {
     // To count, Node's request must be made into a web request as a whole; a length that is told is one that Node sees kept.
     if (length === undefined) return count(c, next);
     return Number(length) > maxSize ? refuse() : next();
+  };
+}
+
+/** A body that says it is JSON is looked at before any route parses it. */
+export function guardJson(): MiddlewareHandler {
+  return async (c, next) => {
+    if (!/json/i.test(c.req.header('content-type') ?? '')) return next();
+    const text = await readJsonBody(c.req.raw);
+    c.req.json = async () => JSON.parse(text);
+    return next();
   };
 }
 

@@ -47,6 +47,7 @@ export function infoRoutes(options: InfoOptions): OpenAPIHono<RestEnv> {
     createRoute({
       method: 'get',
       path: '/',
+      operationId: 'getInfo',
       summary: 'What this is',
       responses: { 200: json('Its name, and the ways in.') },
     }),
@@ -54,7 +55,13 @@ export function infoRoutes(options: InfoOptions): OpenAPIHono<RestEnv> {
   );
 
   app.openapi(
-    createRoute({ method: 'get', path: '/health', summary: 'How it is', responses: { 200: json('Its state.') } }),
+    createRoute({
+      method: 'get',
+      path: '/health',
+      operationId: 'getHealth',
+      summary: 'How it is',
+      responses: { 200: json('Its state.') },
+    }),
     async (c) => {
       if (c.get('principal') === NOBODY) return c.json({ status: 'healthy' }, 200);
       const { shared, settings, versions, sandbox } = options;
@@ -75,7 +82,7 @@ export function infoRoutes(options: InfoOptions): OpenAPIHono<RestEnv> {
         notebooks_dir: settings.workspaces,
         environment: await environmentSentence(options.environment),
         runtime_capabilities: Object.fromEntries(capabilities),
-        runtime_libraries: { py: Object.keys(await versions.packages().catch(() => ({}))) },
+        runtime_libraries: { py: Object.keys(await versions.libraries('py')) },
       };
       return c.json(body, 200);
     },
@@ -85,9 +92,13 @@ export function infoRoutes(options: InfoOptions): OpenAPIHono<RestEnv> {
     createRoute({
       method: 'get',
       path: '/libraries',
+      operationId: 'listLibraries',
       summary: 'Which libraries there are',
       request: { query: z.object({ runtime: z.string().optional() }) },
-      responses: { 200: json('By language, with their versions.') },
+      responses: {
+        200: json('By language: what programs can use, with versions.'),
+        404: { description: 'There is no such runtime.' },
+      },
     }),
     async (c) => {
       const { runtime } = c.req.valid('query');
@@ -98,9 +109,8 @@ export function infoRoutes(options: InfoOptions): OpenAPIHono<RestEnv> {
           'unknown_runtime',
           `There is no runtime ${runtime}. There are: ${runtimes.map(({ lang }) => lang).join(', ')}.`,
         );
-      const packages = await options.versions.packages().catch(() => ({}));
-      const libraries = wanted.map(({ lang }) => [lang, lang === 'py' ? packages : {}]);
-      return c.json({ runtime_libraries: Object.fromEntries(libraries) }, 200);
+      const libraries = wanted.map(async ({ lang }) => [lang, await options.versions.libraries(lang)] as const);
+      return c.json({ runtime_libraries: Object.fromEntries(await Promise.all(libraries)) }, 200);
     },
   );
   return app;

@@ -1,13 +1,20 @@
-/** One line a request, if it is wanted: never headers, bodies or secrets. */
+/** One line a request, if it is wanted, with the beginning of a body that is JSON: never headers or secrets. */
 
 import type { Context, MiddlewareHandler } from 'hono';
+import type { Config } from '../../config.ts';
+import { beginningOf } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
 import { outgoingOf } from './caller.ts';
 import type { RestEnv } from './principal.ts';
-import { hideCredentials, hideSecret } from './secrets.ts';
+import { hideCredentials, hideInText, hideSecret } from './secrets.ts';
+
+type Secrets = Pick<Partial<Config>, 'apiKey' | 'pathSecret'>;
+
+const LONGEST_PREVIEW = 500;
 
 /** Stands first, so that it sees every answer. Lines come whatever the log's own level is: they were asked for. */
-export function requestLog(log: Logger, pathSecret?: string): MiddlewareHandler<RestEnv> {
+export function requestLog(log: Logger, { apiKey, pathSecret }: Secrets = {}): MiddlewareHandler<RestEnv> {
+  const secrets = [apiKey, pathSecret].filter((secret) => secret !== undefined);
   const lines = log.child({}, { level: 'info' });
   return async (c, next) => {
     const started = performance.now();
@@ -23,6 +30,7 @@ export function requestLog(log: Logger, pathSecret?: string): MiddlewareHandler<
           ms: Math.round((performance.now() - started) * 10) / 10,
           bytes,
           principal: c.get('principal')?.id ?? null,
+          body: previewOf(c.req.raw, secrets),
         },
         'request',
       );
@@ -31,6 +39,13 @@ export function requestLog(log: Logger, pathSecret?: string): MiddlewareHandler<
     await next();
     if (!outgoing) write(lengthOf(c.res));
   };
+}
+
+/** Secrets are taken out before it is cut: half of one is one, too. */
+function previewOf(request: Request, secrets: string[]): string | undefined {
+  const hidden = hideInText(beginningOf(request) ?? '', secrets);
+  if (hidden === '') return undefined;
+  return hidden.length > LONGEST_PREVIEW ? `${hidden.slice(0, LONGEST_PREVIEW)}…` : hidden;
 }
 
 function pathOf(c: Context): string {

@@ -1,8 +1,10 @@
 /** What languages there are on this machine, by the names of their interpreters. */
 
 import { LANGUAGES, PYTHON_ALIASES } from '../../interpreters/process/languages.ts';
+import { type Libraries, librariesOf } from '../../interpreters/process/libraries.ts';
 import { type Environment, installedVersions, zygoteSpec } from '../../interpreters/python/environment.ts';
 import { probePython } from '../../interpreters/python/probe.ts';
+import { searchPath } from '../../search-path.ts';
 import { BUILTIN } from '../../sessions/interpreter-pool.ts';
 
 export interface Runtime {
@@ -19,11 +21,12 @@ export interface Versions {
   languageOf(interpreter: string): string;
   versionOf(interpreter: string): Promise<string>;
   all(): Promise<Runtime[]>;
-  /** Python's packages with their versions. */
-  packages(): Promise<Record<string, string>>;
+  /** What programs in a language can use, by its short name; none for one that cannot be run. */
+  libraries(lang: string): Promise<Libraries>;
 }
 
-export function createVersions(environment: Environment): Versions {
+/** `path` is where code looks for commands. */
+export function createVersions(environment: Environment, path: string[] = searchPath()): Versions {
   const short = (interpreter: string) =>
     LANGUAGES.find(({ name }) => name === interpreter)?.aliases[0] ?? PYTHON_ALIASES[0] ?? interpreter;
 
@@ -69,9 +72,12 @@ export function createVersions(environment: Environment): Versions {
       const install = builtin.version === null ? 'Debian, Ubuntu: apt install python3 python3-venv.' : null;
       return [{ lang: 'py', title: 'Python', aliases: PYTHON_ALIASES, install, ...builtin }, ...others];
     },
-    async packages() {
-      const { site } = await python();
-      return Object.fromEntries([...installedVersions(site)].sort());
+    async libraries(lang) {
+      const language = LANGUAGES.find(({ name }) => short(name) === lang);
+      const found = language
+        ? librariesOf(language, path)
+        : python().then(({ site }) => Object.fromEntries([...installedVersions(site)].sort()));
+      return found.catch(() => ({}));
     },
   };
 }

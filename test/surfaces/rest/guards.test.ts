@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { createAccess } from '../../../src/surfaces/rest/access.ts';
-import { createGuards, limitBody } from '../../../src/surfaces/rest/guards.ts';
+import { createGuards, guardJson, limitBody } from '../../../src/surfaces/rest/guards.ts';
 import type { RestEnv } from '../../../src/surfaces/rest/principal.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 
@@ -187,8 +187,44 @@ describe('a browser', () => {
   });
 });
 
-it('a service that every web page could use does not start', () => {
-  expect(() => service({ corsOrigins: '*' })).toThrow(/every web page that you open could run code.*--api-key/);
+describe('a service on this machine that every web page may use', () => {
+  const app = service({ corsOrigins: '*' });
+
+  it('lets pages of every origin in, as it was told to', async () => {
+    const answer = await send(app, 'POST', { origin: 'https://any.example' });
+    expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([200, '*']);
+  });
+
+  it('still does not answer to a name that a page could have pointed here', async () => {
+    expect(await status(app, 'POST', { host: 'evil.example', origin: 'http://evil.example' })).toBe(403);
+  });
+
+  it('says that this is unsafe, unless a credential is asked for', () => {
+    const said = (flags: object) => createAccess(readConfig({ corsOrigins: '*', ...flags }, {})).describe();
+    expect(said({})).toMatch(/UNSAFE: .*every web page that is opened in a browser.*can run code here.*--api-key/);
+    expect(said(KEY)).not.toMatch(/unsafe/i);
+  });
+});
+
+describe('a body that says it is JSON', () => {
+  const app = new Hono<RestEnv>();
+  app.onError(onError(pino({ level: 'silent' })));
+  app.use(guardJson());
+  app.post('/', async (c) => c.json(await c.req.json()));
+  const post = (body: string, type = 'application/json') =>
+    app.request('/', { method: 'POST', body, headers: { 'content-type': type } });
+
+  it('reaches its route as it was sent', async () => {
+    for (const type of ['application/json', 'application/json; charset=utf-8', 'application/merge-patch+json'])
+      expect(await (await post('{"code": "żółw 🐢 [[["}', type)).json()).toEqual({ code: 'żółw 🐢 [[[' });
+  });
+
+  it('does not reach it when it is nested too deeply, or has too many values', async () => {
+    const deep = await post('['.repeat(1000));
+    expect([deep.status, await deep.json()]).toMatchObject([400, { code: 'invalid_input' }]);
+    const wide = await post(`[${'0,'.repeat(300_000)}0]`);
+    expect([wide.status, await wide.json()]).toMatchObject([413, { code: 'too_large' }]);
+  });
 });
 
 describe('the limit of a body', () => {

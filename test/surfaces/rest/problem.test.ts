@@ -6,8 +6,9 @@ import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { streamText } from 'hono/streaming';
 import { pino } from 'pino';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { CuvetteError, toCuvetteError } from '../../../src/errors.ts';
+import { guardJson } from '../../../src/surfaces/rest/guards.ts';
 import type { RestEnv } from '../../../src/surfaces/rest/principal.ts';
 import { notFound, onError, problem, refuseInvalid } from '../../../src/surfaces/rest/problem.ts';
 import { requestLog } from '../../../src/surfaces/rest/request-log.ts';
@@ -164,11 +165,12 @@ describe('a request that does not fit', () => {
 });
 
 describe('the log of requests', () => {
-  function service(pathSecret?: string) {
+  function service(pathSecret?: string, apiKey?: string) {
     const { log, lines } = createLog('warn');
     const app = new Hono<RestEnv>();
     app.onError(onError(log));
-    app.use(requestLog(log, pathSecret));
+    app.use(requestLog(log, { pathSecret, apiKey }));
+    app.use(guardJson());
     app.use(async (c, next) => {
       c.set('principal', { id: 'user:ann', kind: 'jwt' });
       await next();
@@ -206,6 +208,38 @@ describe('the log of requests', () => {
     ]);
   });
 
+  it.each([
+    [{ lang: 'py', code: 'print(1)' }, '{"lang":"py","code":"print(1)"}'],
+    [{ apiKey: 'hunter2', code: '1' }, '{"apiKey":"***","code":"1"}'],
+    [{ 'X-API-Key': 'hun"te\\r2', code: '1' }, '{"X-API-Key":"***","code":"1"}'],
+    [{ continuation_token: 'hunter2' }, '{"continuation_token":"***"}'],
+    [{ nested: { password: 'hunter2' } }, '{"nested":{"password":"***"}}'],
+    [{ code: 'api_key = "hunter2"\nprint(1)' }, '{"code":"api_key = \\"***\\"\\nprint(1)"}'],
+    [{ code: 'os.environ["TOKEN"] = "hunter2"' }, '{"code":"os.environ[\\"TOKEN\\"] = \\"***\\""}'],
+    [{ code: "secret = 'hunter2'" }, '{"code":"secret = \'***\'"}'],
+    [{ code: 'export PASSWORD=hunter2' }, '{"code":"export PASSWORD=***"}'],
+    [{ code: 'curl -H "Authorization: Bearer hunter2"' }, expect.not.stringContaining('hunter2')],
+    [{ code: 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhIn0.hunter2' }, '{"code":"***"}'],
+    [{ code: `f("${SECRET}", "the-key-of-the-house")` }, '{"code":"f(\\"***\\", \\"***\\")"}'],
+    [{ code: 'x'.repeat(5000) }, `{"code":"${'x'.repeat(491)}…`],
+    [{ code: 'y', apiKey: 'hunter2'.repeat(1000) }, '{"code":"y","apiKey":"***'],
+  ])('shows how a body of JSON began, without what is a secret or looks like one: %j', async (sent, shown) => {
+    const { app, lines } = service(SECRET, 'the-key-of-the-house');
+    const headers = { 'content-type': 'application/json' };
+    await app.request('/v1/exec', { method: 'POST', body: JSON.stringify(sent), headers });
+    expect(lines).toMatchObject([{ body: shown }]);
+    expect(JSON.stringify(lines)).not.toContain('hunter2');
+  });
+
+  it('takes no time to look for secrets, whatever the body is', async () => {
+    for (const part of ['key', 'key"', 'key=\\', 'key-key_', 'Bearer ', "key: '", 'eyJ.', '-----BEGIN ']) {
+      const { app, lines } = service();
+      const body = part.repeat(20_000);
+      await app.request('/', { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+      expect(lines).toHaveLength(1);
+    }
+  });
+
   it('has no secrets', async () => {
     const { app, lines } = service();
     await app.request(`/k/${SECRET}/v1/exec?id=u1&api_key=hunter2&access%5Ftoken=hunter2&X-Signature=hunter2&b`, {
@@ -230,7 +264,7 @@ describe('the log of requests', () => {
     const { port } = server.address() as AddressInfo;
     const read = (await fetch(`http://127.0.0.1:${port}/stream`)).text();
     expect((await read).length).toBe(100_005);
-    await vi.waitFor(() => expect(lines).toHaveLength(1));
+    await expect.poll(() => lines).toHaveLength(1);
     expect(lines).toMatchObject([{ method: 'GET', path: '/stream', status: 200 }]);
     expect(lines[0]?.ms).toBeGreaterThanOrEqual(45);
     expect(lines[0]?.bytes).toBeGreaterThanOrEqual(100_005);
@@ -248,6 +282,6 @@ describe('the log of requests', () => {
     });
     call.on('error', () => {});
     call.end();
-    await vi.waitFor(() => expect(lines).toMatchObject([{ path: '/stream', status: 200 }]));
+    await expect.poll(() => lines).toMatchObject([{ path: '/stream', status: 200 }]);
   });
 });
