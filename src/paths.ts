@@ -30,18 +30,7 @@ export function findPaths(env: NodeJS.ProcessEnv = process.env): Paths {
 
 /** Makes a folder that only its owner can enter; refuses one that somebody else controls. */
 export function privateFolder(path: string): string {
-  try {
-    makeFolders(path);
-    accessSync(path, constants.W_OK | constants.X_OK);
-  } catch (error) {
-    throw new CuvetteError(
-      'folder_unusable',
-      `${path} cannot be written (${messageOf(error)}). Make it writable, or set CUVETTE_HOME to a folder of yours.`,
-      { cause: error },
-    );
-  }
-  const { uid, mode } = statSync(path);
-  const isForeign = process.getuid !== undefined && uid !== process.getuid();
+  const { isForeign, mode } = usableFolder(path, 'set CUVETTE_HOME to a folder of yours');
   if (isForeign || (mode & 0o077) !== 0) {
     throw new CuvetteError(
       'folder_unusable',
@@ -50,6 +39,34 @@ export function privateFolder(path: string): string {
     );
   }
   return path;
+}
+
+/** Makes a folder that others may look into, but not change: what is private is made private below it. */
+export function ownFolder(path: string): string {
+  const { isForeign, mode } = usableFolder(path, 'name another');
+  if (isForeign || (mode & 0o022) !== 0) {
+    throw new CuvetteError(
+      'folder_unusable',
+      `${path} must be yours to change, and nobody else's (${isForeign ? 'it belongs to another user' : 'others can write to it'}). ` +
+        `Run: chmod go-w ${path}, or name another folder.`,
+    );
+  }
+  return path;
+}
+
+function usableFolder(path: string, otherwise: string): { isForeign: boolean; mode: number } {
+  try {
+    makeFolders(path);
+    accessSync(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new CuvetteError(
+      'folder_unusable',
+      `${path} cannot be written (${messageOf(error)}). Make it writable, or ${otherwise}.`,
+      { cause: error },
+    );
+  }
+  const { uid, mode } = statSync(path);
+  return { isForeign: process.getuid !== undefined && uid !== process.getuid(), mode };
 }
 
 /** Node's own recursive mkdir never ends where a folder exists but takes no children, as /proc. */

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CuvetteError } from '../src/errors.ts';
-import { findPaths, privateFolder } from '../src/paths.ts';
+import { findPaths, ownFolder, privateFolder } from '../src/paths.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -68,6 +68,23 @@ describe('a private folder', () => {
     writeFileSync(file, '');
     expect(() => privateFolder(join(file, 'below'))).toThrow('set CUVETTE_HOME to a folder of yours');
     expect(codeOf(() => privateFolder(join(file, 'below')))).toBe('folder_unusable');
+  });
+});
+
+describe('a folder that the user has named', () => {
+  it.each([0o755, 0o700, 0o750])('may be one that others can look into (mode %o)', (mode) => {
+    const folder = join(temporaryFolder(), 'named');
+    mkdirSync(folder);
+    chmodSync(folder, mode);
+    expect(ownFolder(folder)).toBe(folder);
+  });
+
+  it.each([0o777, 0o775])('is refused if others can change it (mode %o), with what to do', (mode) => {
+    const folder = join(temporaryFolder(), 'named');
+    mkdirSync(folder);
+    chmodSync(folder, mode);
+    expect(() => ownFolder(folder)).toThrow(`Run: chmod go-w ${folder}`);
+    expect(codeOf(() => ownFolder(folder))).toBe('folder_unusable');
   });
 });
 

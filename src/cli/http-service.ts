@@ -2,23 +2,26 @@
 
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
 import type { Config } from '../config.ts';
+import { openSpills } from '../files/spill.ts';
 import { openFileStore } from '../files/store.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
-import { zygoteSpec } from '../interpreters/python/environment.ts';
-import { probePlace } from '../interpreters/python/place.ts';
 import type { Logger } from '../log.ts';
-import { isLoopback } from '../loopback.ts';
+import type { Admission } from '../sessions/admission.ts';
+import { createCalls } from '../sessions/calls.ts';
 import type { Foundation } from '../sessions/foundation.ts';
-import { createSharedSessions } from '../sessions/shared-sessions.ts';
+import { createPrincipalSessions, hasDefault } from '../sessions/principal-sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import { createMcpHttp } from '../surfaces/mcp/http.ts';
 import { createAccess, isOpenToPages, OPEN_TO_PAGES } from '../surfaces/rest/access.ts';
 import { createApp } from '../surfaces/rest/app.ts';
+import type { Metrics } from '../surfaces/rest/metrics.ts';
+import { createStreamLogs } from '../surfaces/rest/stream-logs.ts';
 import { createVersions } from '../surfaces/rest/versions.ts';
-import { openConfinement } from './confinement.ts';
 import { listen } from './listen.ts';
+import { openServiceSessions, serviceFolders } from './service-sessions.ts';
 
 export interface HttpService {
   readonly url: string;
@@ -27,6 +30,8 @@ export interface HttpService {
   readonly warm: Promise<void>;
   /** Who may come in. */
   readonly access: string;
+  /** The sessions of agents that come in over HTTP, where those are all one's. */
+  readonly agents: { url: string; sessions: Sessions; isUsed(): boolean } | undefined;
   /** The languages that can be run, for people. */
   languages(): Promise<string>;
   /** True once nothing runs. */
@@ -45,49 +50,49 @@ export async function openHttpService(options: {
   /** Whether the port was chosen by the user; if not, another one will do. */
   isPortChosen: boolean;
   foundation: Foundation;
+  /** Through which every execution of this server starts. */
+  admission: Admission;
+  metrics: Metrics;
   log: Logger;
 }): Promise<HttpService> {
-  const { config, foundation, log } = options;
+  const { config, foundation, admission, metrics, log } = options;
   const access = createAccess(config);
   access.check(config.host);
   if (isOpenToPages(config)) log.warn(`Unsafe: ${OPEN_TO_PAGES}`);
-  const python = await foundation.environment.state().then(
-    (state) => zygoteSpec(state).python,
-    () => undefined,
-  );
-  const folders = {
-    files: config.uploadsDir ?? join(foundation.paths.data, 'files'),
-    workspaces: config.notebooksDir ?? join(foundation.paths.data, 'sessions'),
-  };
-  const confinement = await openConfinement({
+  const folders = serviceFolders(config, foundation.paths.data);
+  const spills = await openSpills(join(foundation.paths.data, 'spill'));
+  const logs = createStreamLogs(spills);
+  const files = openFileStore({ folder: folders.files });
+  const opening = openServiceSessions({
     config,
     foundation,
-    python,
-    sessions: folders.workspaces,
-    isOpen: !isLoopback(config.host),
+    ownerOf: files.ownerOf,
+    onRemoved(id) {
+      files.removeSession(id);
+      logs.removeSession(id);
+    },
   });
-  const { sandbox } = confinement;
-  const place = !sandbox && python ? await probePlace(python) : { isPossible: false, problem: 'there is no Python' };
-  const description =
-    sandbox || place.isPossible
-      ? confinement.description
-      : `${confinement.description}; code sees /mnt/data elsewhere (${place.problem})`;
-  const files = openFileStore({ folder: folders.files });
-  const shared = createSharedSessions({
-    foundation,
-    place: place.isPossible,
-    sandbox,
-    sandboxDescription: description,
-    folder: folders.workspaces,
-    most: config.maxSessions,
-    idle: config.sessionIdle,
-    age: config.sessionAge,
-    keep: config.keepFiles,
-    ownerOf: (id) => files.ownerOf(id),
-    onRemoved: (id) => files.removeSession(id),
+  const sessions = await opening.catch((error: unknown) => {
+    files.close();
+    throw error;
   });
-  const mcp = createMcpHttp({ sessionsFor: (principal) => shared.of(principal.id), log });
-  const app = createApp({ config, access, foundation, shared, files, mcp, log, sandbox: description, folders });
+  const { shared, description } = sessions;
+  const calls = createCalls({
+    shared,
+    files,
+    spills,
+    admission,
+    largestOutput: config.maxUpload,
+    quota: config.sessionQuota,
+  });
+  const tooled = { shared, calls, foundation, sandbox: description, startedAt: Date.now() };
+  const mcp = createMcpHttp({ sessionsFor: (principal) => createPrincipalSessions(principal.id, tooled), log });
+  const sandboxed = {
+    sandbox: description,
+    searchPath: sessions.searchPath?.split(delimiter),
+    folders: { files: folders.root, workspaces: config.notebooksDir ?? folders.workspaces },
+  };
+  const app = createApp({ config, access, foundation, shared, calls, metrics, files, logs, mcp, log, ...sandboxed });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   server.keepAliveTimeout = KEEP_ALIVE;
   server.requestTimeout = 0; // A large upload over a slow line takes its time; headers do not.
@@ -107,9 +112,15 @@ export async function openHttpService(options: {
   sweeper.unref();
   const { port } = server.address() as AddressInfo;
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  const url = `http://${host}:${port}`;
+  const owner = access.onlyPrincipal;
 
   return {
-    url: `http://${host}:${port}`,
+    url,
+    agents:
+      owner === undefined
+        ? undefined
+        : { url, sessions: createPrincipalSessions(owner, tooled), isUsed: () => hasDefault(owner, shared) },
     sandbox: description,
     warm,
     access: access.describe(),
@@ -128,9 +139,9 @@ export async function openHttpService(options: {
       const patience = setTimeout(() => server.closeAllConnections(), LAST_ANSWERS);
       await closed;
       clearTimeout(patience);
-      await shared.close(isLeaving);
+      await sessions.close(isLeaving);
+      logs.close();
       files.close();
-      await confinement.close();
     },
   };
 }

@@ -7,10 +7,12 @@ import { createLabInterpreters } from '../lab/lab-interpreters.ts';
 import { createLabs } from '../lab/labs.ts';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
+import { createAdmission } from '../sessions/admission.ts';
 import { createFoundation } from '../sessions/foundation.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
 import { withoutSecrets } from '../sessions/variables.ts';
 import { type Bridge, openBridge } from '../surfaces/bridge/listen.ts';
+import { createMetrics } from '../surfaces/rest/metrics.ts';
 import { createLabTools } from '../tools/lab.ts';
 import { VERSION } from '../version.ts';
 import { parseServerFlags } from './flags.ts';
@@ -32,14 +34,16 @@ export async function main(args: string[]): Promise<number | undefined> {
   const foundation = createFoundation({ config, paths, env: withoutSecrets() });
   const labs = createLabs({ ...paths, project, store: config.store });
   const elsewhere = createLabInterpreters(labs);
-  const sessions = createSessions({ config, paths, project, foundation, elsewhere });
+  const metrics = createMetrics();
+  const admission = createAdmission({ ...config, onEnded: metrics.execution });
+  const sessions = createSessions({ config, paths, project, foundation, admission, elsewhere });
   const stopped = stopSignal();
   // One that was started for a shell, in the background, is for that shell alone.
   const isBackground = config.idle > 0;
   const isPortChosen = flags.explain().some(({ setting, source }) => setting === 'port' && source !== 'default');
   const http = isBackground
     ? undefined
-    : await openHttpService({ config, isPortChosen, foundation, log }).catch((error: unknown) => {
+    : await openHttpService({ config, isPortChosen, foundation, admission, metrics, log }).catch((error: unknown) => {
         foundation.close(); // What it was making in the background would keep it from ending.
         throw error;
       });

@@ -1,63 +1,59 @@
 /**
- * One call of the service, from its request to its answer: finds the session, brings its files into the workspace, runs the code,
- * and keeps what the code has written. Calls to one session take turns, so each knows what it changed.
+ * Runs one call of the service, whichever surface it came by: admits it, opens the session, brings its files into the workspace, runs the
+ * code, and keeps what the code has written. All of that happens in the session's own queue, so each call knows what it changed.
  */
 
 import { lstatSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../errors.ts';
 import { type Changes, compare, type Snapshot, takeSnapshot } from '../files/changes.ts';
 import { safeName, shownName } from '../files/names.ts';
+import type { Spills } from '../files/spill.ts';
 import type { FileStore, StoredFile } from '../files/store.ts';
 import { checkRuntime } from '../interpreters/process/languages.ts';
+import type { Admission } from './admission.ts';
 import { type CollectedOutput, collectOutput } from './collected-output.ts';
 import type { Execution } from './execution.ts';
-import { BUILTIN } from './interpreter-pool.ts';
+import type { Text } from './long-text.ts';
+import { savePictures } from './pictures.ts';
 import type { ExecutionRecord } from './record.ts';
+import { createReferences, type FileReference, type ReferredFile } from './references.ts';
 import type { Session } from './session.ts';
-import type { SharedSession, SharedSessions } from './shared-sessions.ts';
-
-export interface FileReference {
-  id: string;
-  /** Where it is kept; the session of the call if not given. */
-  session?: string | undefined;
-  /** Where it belongs in the workspace; its own name if not given. */
-  name?: string | undefined;
-}
+import type { SessionChoice, SharedSession, SharedSessions } from './shared-sessions.ts';
 
 export interface CallRequest {
   owner: string;
+  tenant?: string | undefined;
   /** The name of an interpreter: `builtin`, or that of a language. */
   interpreter: string;
   code: string;
   args?: string[] | undefined;
   stdin?: string | undefined;
   timeout?: number | undefined;
-  sessionId?: string | undefined;
-  entityId?: string | undefined;
-  /** Asks for a session in which bash, too, keeps its state. */
-  hint?: string | undefined;
+  session: SessionChoice;
+  /** Bash, too, keeps its state. */
   isStateful?: boolean | undefined;
+  /** The caller is told its number before it runs, so it is on disk before that. */
+  isAnnounced?: boolean;
   files: FileReference[];
   signal?: AbortSignal | undefined;
-  /** What is to be run in the code's place, and before it, once it is known where. */
-  wrap?(code: string, place: SharedSession): { before?: string; code: string };
+  /** What is to be run in the code's place, and before it, once the session is known. */
+  wrap?(code: string, shared: SharedSession): { before?: string; code: string };
 }
 
 export interface OutputFile {
   file: StoredFile;
   name: string;
-  /** It came with the call, and is as it was. */
-  isInherited: boolean;
+  /** Set if it came with the call, and is as it was. */
+  inherited?: FileReference;
 }
 
 export interface CallResult {
   record: ExecutionRecord;
-  stdout: string;
-  stderr: string;
+  stdout: Text;
+  stderr: Text;
   files: OutputFile[];
-  /** Names of files that came with the call, and that the code has removed. */
+  /** Names of files that came with the call, and that the code has removed; none unless all that it wrote is kept. */
   deleted: string[];
   /** What went wrong beside the code: a file that is no longer there, an output that could not be kept. */
   problems: string[];
@@ -67,21 +63,30 @@ export interface RunningCall {
   shared: SharedSession;
   execution: Execution;
   finished: Promise<CallResult>;
+  /** What it printed, as far as that is on the disk. Whoever has read the result releases it. */
+  printed: Pick<CollectedOutput, 'size' | 'release'>;
 }
 
 export interface Calls {
-  /** Resolves when the code is on its way; `finished`, when its files are kept too. */
+  /** Resolves when the code is in its session's queue; `finished`, when it has run and its files are kept. */
   start(request: CallRequest): Promise<RunningCall>;
 }
 
 /** What is known of a session's workspace between two calls. */
 interface Known {
-  turn: Promise<unknown>;
   snapshot: Snapshot | undefined;
   /** By name: which stored file it is a copy of, as long as the mark is the same. */
   copies: Map<string, { id: string; mark: string }>;
   /** The files of the session that earlier calls have seen to; undefined before the first. */
   seen: Set<string> | undefined;
+}
+
+interface Inputs {
+  /** By name: what the call refers to. */
+  files: Map<string, ReferredFile>;
+  /** The same, with those that another of the same name has taken the place of. */
+  all: ReferredFile[];
+  problems: string[];
 }
 
 const MOST_OUTPUTS = 200;
@@ -90,87 +95,92 @@ const VIRTUAL = '/mnt/data';
 export function createCalls(options: {
   shared: SharedSessions;
   files: FileStore;
+  spills: Spills;
+  admission: Admission;
   largestOutput: number;
   quota: number;
 }): Calls {
   const { shared: sessions, files } = options;
+  const references = createReferences(files);
   const known = new WeakMap<Session, Known>();
 
   const knownOf = (session: Session): Known => {
     const found = known.get(session);
     if (found) return found;
-    const fresh: Known = { turn: Promise.resolve(), snapshot: undefined, copies: new Map(), seen: undefined };
+    const fresh: Known = { snapshot: undefined, copies: new Map(), seen: undefined };
     known.set(session, fresh);
     return fresh;
   };
 
   async function start(request: CallRequest): Promise<RunningCall> {
-    const { owner, sessionId, entityId, hint } = request;
-    const alias = hint ? `hint:${hint}` : entityId ? `entity:${entityId}` : undefined;
-    const isPassing = request.interpreter !== BUILTIN && !alias && !sessionId;
     await checkRuntime(request.interpreter);
     const wanted = request.files.map(({ name }) => (name === undefined ? undefined : safeName(name)));
-    const shared = await sessions.open({ owner, id: sessionId, alias, isPassing });
-    const state = knownOf(shared.session);
-    const turn = state.turn;
-    let pass: () => void = () => {};
-    state.turn = new Promise<void>((resolve) => {
-      pass = resolve;
-    });
-    await turn;
-    const end = () => {
-      pass();
-      sessions.release(shared).catch(() => {});
-    };
+    const shared = await sessions.open({ owner: request.owner, ...request.session });
     try {
-      const inputs = await bringIn(request, wanted, shared, state);
-      const before = state.snapshot ?? (await takeSnapshot(shared.workspace));
-      const wrapped = request.wrap?.(request.code, shared);
-      if (wrapped?.before) shared.session.execute({ code: wrapped.before, interpreter: request.interpreter });
-      const code = wrapped?.code ?? request.code;
-      const execution = shared.session.execute({
-        code: localised(code, shared),
-        interpreter: request.interpreter,
-        args: request.args?.map((one) => localised(one, shared)),
-        stdin: request.stdin,
-        timeout: request.timeout,
-        isStateful: request.isStateful ?? hint !== undefined,
-        signal: request.signal,
-      });
-      const output = collectOutput(execution);
-      const finished = execution.done
-        .then(() => conclude(execution, output, { shared, owner, inputs, before, state }))
-        .finally(end);
-      finished.catch(() => {});
-      return { shared, execution, finished };
+      const call = enqueue(request, wanted, shared);
+      call.finished.finally(() => sessions.release(shared)).catch(() => {});
+      return call;
     } catch (error) {
-      end();
+      await sessions.release(shared);
       throw error;
     }
   }
 
+  function enqueue(request: CallRequest, wanted: (string | undefined)[], shared: SharedSession): RunningCall {
+    const { interpreter, stdin, timeout, isStateful, isAnnounced, signal } = request;
+    const wrapped = request.wrap?.(request.code, shared);
+    if (wrapped?.before) shared.session.execute({ code: wrapped.before, interpreter });
+    let work: Promise<CallResult> | undefined;
+    const execution = shared.session.execute({
+      code: localised(wrapped?.code ?? request.code, shared),
+      interpreter,
+      args: request.args?.map((one) => localised(one, shared)),
+      stdin,
+      timeout,
+      isStateful,
+      isAnnounced: isAnnounced ?? false,
+      signal,
+      around: async (run) => {
+        work = withFiles(run);
+        await work;
+      },
+    });
+    const output = collectOutput(execution, options.spills);
+
+    async function withFiles(run: () => Promise<void>): Promise<CallResult> {
+      const state = knownOf(shared.session);
+      const inputs = await bringIn(request, wanted, shared, state);
+      const before = state.snapshot ?? (await takeSnapshot(shared.workspace));
+      await run();
+      return conclude(execution, output, { shared, owner: request.owner, inputs, before, state });
+    }
+
+    // One that is cancelled before its turn has no files to bring or to keep.
+    const finished = execution.done.then((record) => work ?? withoutFiles(record));
+    finished.catch(() => {});
+    return { shared, execution, finished, printed: output };
+  }
+
   /** Puts the files that the call names, and those uploaded to its session, where the code expects them. */
-  async function bringIn(request: CallRequest, names: (string | undefined)[], shared: SharedSession, state: Known) {
-    const problems: string[] = [];
+  async function bringIn(
+    request: CallRequest,
+    names: (string | undefined)[],
+    shared: SharedSession,
+    state: Known,
+  ): Promise<Inputs> {
     const inputs = new Map<string, StoredFile>();
-    const { id } = shared.session;
-    const stored = files.list(id);
+    const stored = files.list(shared.session.id);
     for (const file of stored) {
       const isNews = state.seen === undefined || (file.origin === 'upload' && !state.seen.has(file.id));
-      if (file.owner === request.owner && isNews) inputs.set(file.name, file);
+      if (file.owner === request.owner && isNews && !files.isRemoved(file, file.name)) inputs.set(file.name, file);
     }
     state.seen = new Set(stored.map((file) => file.id));
     const own = new Set(inputs.keys());
-    request.files.forEach((reference, index) => {
-      const file = files.get(reference.session ?? id, reference.id);
-      const name = names[index] ?? file?.name;
-      if (!file || file.owner !== request.owner || name === undefined) {
-        problems.push(`The file ${names[index] ?? reference.id} is no longer kept here; upload it again.`);
-        return;
-      }
+    const { found, problems } = references.find(request.files, names, request);
+    for (const { name, file } of found) {
       inputs.set(name, file);
       own.delete(name);
-    });
+    }
     const present = state.snapshot ?? (shared.isNew ? new Map<string, string>() : await takeSnapshot(shared.workspace));
     let isChanged = false;
     for (const [name, file] of inputs) {
@@ -197,8 +207,7 @@ export function createCalls(options: {
       const mark = state.snapshot.get(name);
       if (mark !== undefined && !state.copies.has(name)) state.copies.set(name, { id: file.id, mark });
     }
-    for (const name of own) inputs.delete(name);
-    return { files: inputs, problems };
+    return { files: new Map(found.map((one) => [one.name, one])), all: found, problems };
   }
 
   /** Newer than what stands in the workspace: another upload than the one it was copied from, or, if that is not known, by its time. */
@@ -211,44 +220,55 @@ export function createCalls(options: {
     call: {
       shared: SharedSession;
       owner: string;
-      inputs: { files: Map<string, StoredFile>; problems: string[] };
+      inputs: Inputs;
       before: Snapshot;
       state: Known;
     },
   ): Promise<CallResult> {
     const { shared, owner, inputs, before, state } = call;
     const { record } = execution;
-    await savePictures(output, record.number, shared);
-    const after = await takeSnapshot(shared.workspace);
+    const after = await savePictures(output.pictures, record.number, shared, before);
     const changes = compare(before, after);
+    const problems = inputs.problems.length;
     const kept = await keepOutputs(changes, shared, owner, inputs);
+    // A client that has not got all that was written still needs what it may have been made of.
+    const isWhole = record.outcome !== 'cancelled' && inputs.problems.length === problems;
     for (const { file, name } of kept) {
       const mark = after.get(name);
       if (mark !== undefined) state.copies.set(name, { id: file.id, mark });
     }
     state.snapshot = after;
-    const unchanged = [...inputs.files].filter(([name]) => after.has(name) && !changes.written.includes(name));
+    output.stop();
+    noteRemovals(changes.gone, shared, isWhole ? inputs.all : []);
+    const unchanged = [...inputs.files.values()].filter(
+      ({ name, reference }) => reference.isCarried && after.has(name) && !changes.written.includes(name),
+    );
     return {
       record,
-      stdout: output.stdout,
-      stderr: output.stderr,
-      files: [
-        ...kept.map((one) => ({ ...one, isInherited: false })),
-        ...unchanged.map(([name, file]) => ({ file, name, isInherited: true })),
-      ],
-      deleted: changes.gone.filter((name) => inputs.files.has(name)),
+      stdout: output.text('stdout'),
+      stderr: output.text('stderr'),
+      files: [...kept, ...unchanged.map(({ file, name, reference }) => ({ file, name, inherited: reference }))],
+      deleted: isWhole ? changes.gone.filter((name) => inputs.files.has(name)) : [],
       problems: inputs.problems,
     };
+  }
+
+  /** What code has removed does not come back: not by a reference that the client sends again, nor when the session is next opened. */
+  function noteRemovals(names: string[], { session, workspace }: SharedSession, referred: ReferredFile[]): void {
+    const gone = names.filter((name) => isGone(join(workspace, name)));
+    if (gone.length === 0) return;
+    references.noteRemovals(referred, gone);
+    for (const file of files.list(session.id)) if (gone.includes(file.name)) files.noteRemoval(file, file.name);
   }
 
   async function keepOutputs(
     changes: Changes,
     shared: SharedSession,
     owner: string,
-    inputs: { files: Map<string, StoredFile>; problems: string[] },
+    inputs: Inputs,
   ): Promise<{ file: StoredFile; name: string }[]> {
     const kept: { file: StoredFile; name: string }[] = [];
-    const written = changes.written.filter((name) => !inputs.files.get(name)?.readOnly);
+    const written = changes.written.filter((name) => !inputs.files.get(name)?.file.readOnly);
     if (written.length > MOST_OUTPUTS)
       inputs.problems.push(
         `Of ${written.length} files that the code wrote, the first ${MOST_OUTPUTS} are kept for download.`,
@@ -272,7 +292,11 @@ export function createCalls(options: {
     return files.keep({ session: session.id, owner, name, path, ...(Number.isFinite(limit) && { limit }) });
   }
 
-  return { start };
+  return { start: (request) => options.admission.admit(request.owner, () => start(request)) };
+}
+
+function withoutFiles(record: ExecutionRecord): CallResult {
+  return { record, stdout: '', stderr: '', files: [], deleted: [], problems: [] };
 }
 
 /** Code that speaks of /mnt/data, on a machine where the workspace cannot be mounted there. */
@@ -280,26 +304,11 @@ function localised(code: string, { seen }: SharedSession): string {
   return seen === VIRTUAL ? code : code.replaceAll(VIRTUAL, seen);
 }
 
-/** Figures that were shown and not saved become files: there is no other way to a reader who only gets files. */
-async function savePictures(
-  { pictures }: CollectedOutput,
-  execution: number,
-  { workspace, codeOwner }: SharedSession,
-): Promise<void> {
-  await Promise.all(
-    pictures.map(async ({ mimeType, base64 }, index) => {
-      const extension = mimeType === 'image/jpeg' ? 'jpg' : mimeType === 'image/svg+xml' ? 'svg' : 'png';
-      const data = mimeType === 'image/svg+xml' ? base64 : Buffer.from(base64, 'base64');
-      const path = join(workspace, `figure-${execution}-${index + 1}.${extension}`);
-      try {
-        const file = await open(path, 'wx');
-        try {
-          await file.writeFile(data);
-          if (codeOwner !== undefined) await file.chown(codeOwner, codeOwner);
-        } finally {
-          await file.close();
-        }
-      } catch {} // A file of that name is there already.
-    }),
-  );
+/** A snapshot of a very large workspace does not have all of it. */
+function isGone(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return true; // A file stands where a folder of its path was.
+  }
 }

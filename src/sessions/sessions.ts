@@ -10,10 +10,13 @@ import type { Paths } from '../paths.ts';
 import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
 import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
+import { type Admission, createAdmission } from './admission.ts';
 import { lineageOf } from './agent.ts';
+import type { Execution } from './execution.ts';
 import { createFoundation, type Foundation } from './foundation.ts';
 import type { Elsewhere } from './interpreter-pool.ts';
-import { createSession, type Session } from './session.ts';
+import type { ExecutionRecord } from './record.ts';
+import { createSession, type ExecuteRequest, type Session } from './session.ts';
 import type { SessionRow } from './store.ts';
 import { confinedVariables, harmlessVariables, ownVariables, withoutSecrets } from './variables.ts';
 
@@ -26,9 +29,10 @@ export interface Sessions {
   readonly agent: ProcessId | null;
   /** The socket on which the shell client reaches this server. */
   socketPath: Promise<string | null>;
-  /** The session of that id; without one, this server's default session. */
-  get(id?: string): Session;
-  create(): Session;
+  /** Runs code: the one way in for every surface. Resolves when the code is in its session's queue. */
+  start(request: StartRequest): Promise<StartedExecution>;
+  /** Holds a session open for as long as the work takes. Without an id, it is this caller's default session. */
+  use<Result>(id: string | undefined, work: (session: Session) => Result | Promise<Result>): Promise<Result>;
   all(): Session[];
   /** Makes the builtin interpreter ready ahead of the first call. */
   warmUp(): Promise<void>;
@@ -36,15 +40,31 @@ export interface Sessions {
   close(): Promise<void>;
 }
 
+export interface StartRequest extends Omit<ExecuteRequest, 'around'> {
+  /** A session's id, or `new`; without it, the caller's default session. */
+  session?: string | undefined;
+}
+
+export interface StartedExecution {
+  session: Session;
+  execution: Execution;
+  /** Resolves when nothing of it is left to be done. */
+  finished: Promise<{ record: ExecutionRecord }>;
+}
+
 const UNCONFINED = 'none: code runs as you, with your files and your network';
 /** In place of an id: a session that is not there yet. */
-const NEW = 'new';
+export const NEW = 'new';
+/** The caller whose limits count here: all who reach this server are one person. */
+const OWNER = 'owner';
 
 export function createSessions(options: {
   config: Config;
   paths: Paths;
   project: string;
   foundation?: Foundation;
+  /** Shared with the other surfaces of this server; made from the settings if there are none. */
+  admission?: Admission;
   /** How code is confined to the project, if it is. */
   confinement?: { sandbox: Sandbox | undefined; description: string };
   /** Interpreters of labs. */
@@ -53,6 +73,7 @@ export function createSessions(options: {
   const { config, paths, project } = options;
   const foundation = options.foundation ?? createFoundation({ config, paths });
   const { environment, runtime, store } = foundation;
+  const admission = options.admission ?? createAdmission(config);
   const sandbox = options.confinement?.sandbox;
   const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : foundation.zygotes;
   const variables = sandbox ? { ...harmlessVariables(SEEN.home), ...confinedVariables(sandbox) } : ownVariables();
@@ -127,6 +148,13 @@ export function createSessions(options: {
     return row ? hold(row) : create();
   }
 
+  function get(id: string | undefined): Session {
+    if (id === NEW) return create();
+    if (id !== undefined) return byId(id);
+    defaultId ??= findDefault().id;
+    return byId(defaultId);
+  }
+
   return {
     project,
     environment,
@@ -134,13 +162,13 @@ export function createSessions(options: {
     startedAt: Date.now(),
     agent,
     socketPath: Promise.resolve(null),
-    get(id) {
-      if (id === NEW) return create();
-      if (id !== undefined) return byId(id);
-      if (defaultId === undefined) defaultId = findDefault().id;
-      return byId(defaultId);
-    },
-    create,
+    start: ({ session: id, ...request }) =>
+      admission.admit(OWNER, async () => {
+        const session = get(id);
+        const execution = session.execute(request);
+        return { session, execution, finished: execution.done.then((record) => ({ record })) };
+      }),
+    use: async (id, work) => work(get(id)),
     all: () => [...open.values()],
     warmUp: () => foundation.warmUp(zygotes),
     async close() {

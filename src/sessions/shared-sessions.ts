@@ -14,9 +14,10 @@ import { createZygotes } from '../interpreters/python/zygotes.ts';
 import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
 import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
+import { tooMany } from './admission.ts';
 import type { Foundation } from './foundation.ts';
+import type { Elsewhere } from './interpreter-pool.ts';
 import { createSession, type Session } from './session.ts';
-import type { Sessions } from './sessions.ts';
 import type { SessionRow } from './store.ts';
 import { confinedVariables, harmlessVariables, withoutSecrets } from './variables.ts';
 
@@ -32,31 +33,36 @@ export interface SharedSession {
   readonly isNew: boolean;
 }
 
-export interface OpenRequest {
-  owner: string;
+/** Which session a caller asks for; a new one, if nothing here says which. */
+export interface SessionChoice {
   /** A session's id, if the caller has one. */
   id?: string | undefined;
   /** A name that the owner has for it; made if need be. */
   alias?: string | undefined;
+  /** Throws `unknown_session` where there is none of that id, instead of making it. */
+  mustExist?: boolean;
   /** For one call, of a language that keeps nothing: ends with `release`. */
-  isPassing?: boolean;
+  isForOneCall?: boolean;
 }
 
 export interface SharedSessions {
-  open(request: OpenRequest): Promise<SharedSession>;
-  /** The session of that id if it is this owner's; opened if need be. */
-  find(owner: string, id: string): SharedSession | undefined;
+  /** Opens a session and holds it until `release`: eviction passes it by. Throws `rate_limited` where there is no room. */
+  open(request: { owner: string } & SessionChoice): Promise<SharedSession>;
+  /** The session of that id if it is this owner's; opened if need be, and not held. */
+  find(owner: string, id: string): Promise<SharedSession | undefined>;
   /** The id of the session that an alias stands for; made if need be. */
   idOf(owner: string, alias: string): string;
   /** True if the id is free or this owner's. */
   mayUse(owner: string, id: string): boolean;
-  /** After the call that it was opened for; one of a single call ends with it. */
+  /** Ends the hold of one `open`; a session for one call ends with it. */
   release(shared: SharedSession): Promise<void>;
   /** Ends a session, and forgets all of it. */
   remove(owner: string, id: string): Promise<boolean>;
-  /** What tools work on for this owner. */
-  of(owner: string): Sessions;
+  /** The sessions of an owner that live now. */
+  liveOf(owner: string): Session[];
   readonly size: number;
+  /** How many were ended by this server because they were idle, too old, or in another's way. */
+  readonly cleaned: number;
   /** Ends what has been idle or alive for too long, and forgets what nobody has used. */
   sweep(): Promise<void>;
   warmUp(): Promise<void>;
@@ -72,14 +78,14 @@ export interface SharedOptions {
   place: boolean;
   /** How sessions are confined, if they are. */
   sandbox?: Sandbox | undefined;
-  /** A sentence on that, for people. */
-  sandboxDescription: string;
   /** How many may live at once. */
   most: number;
   /** Seconds: without a call, since it began, and until it is forgotten. */
   idle: number;
   age: number;
   keep: number;
+  /** Interpreters of the owner's labs. */
+  elsewhereOf?(owner: string): Elsewhere;
   /** Whose files are kept under an id, if any. */
   ownerOf?(id: string): string | undefined;
   onRemoved?(id: string): void;
@@ -90,14 +96,15 @@ interface Held extends SharedSession {
   /** When its use was last noted on disk. */
   notedAt: number;
   startedAt: number;
-  isPassing: boolean;
+  isForOneCall: boolean;
   /** Calls that have opened it, and not released it yet. */
   calls: number;
 }
 
-const DEFAULT = 'default';
 const ASIDE = '.aside-';
 const NOTE_EVERY = 30_000;
+/** When to ask again for a session while all that may live are at work. */
+const RETRY_SECONDS = 5;
 /** Characters: what an execution prints goes whole into its answer. */
 const LARGEST_ANSWER = 32 << 20;
 const WORKSPACE = '/mnt/data';
@@ -115,7 +122,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   /** Sessions whose interpreters are on their way out: who opens one again waits for that. */
   const endings = new Map<string, Promise<void>>();
   const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
-  const startedAt = Date.now();
+  let cleaned = 0;
   const folderOf = (id: string) => join(options.folder, id);
 
   mkdirSync(options.folder, { recursive: true, mode: 0o700 });
@@ -124,7 +131,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
     if (name.startsWith(ASIDE)) void removeTree(join(options.folder, name)).catch(() => {});
   }
 
-  function hold(row: SessionRow, owner: string, isNew: boolean, isPassing: boolean): Held {
+  function hold(row: SessionRow, owner: string, isNew: boolean, isForOneCall: boolean): Held {
     const folder = folderOf(row.id);
     const workspace = join(folder, 'workspace');
     const home = sandbox ? SEEN.home : join(folder, 'home');
@@ -141,6 +148,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       seen,
       variables: { ...harmlessVariables(home), ...(sandbox && confinedVariables(sandbox)) },
       sandbox,
+      elsewhere: options.elsewhereOf?.(owner),
       runtime,
       linger: foundation.linger,
       limits: { ...limits, isShared: true, maxOutput: Math.min(limits.maxOutput, LARGEST_ANSWER) },
@@ -148,7 +156,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       store,
       environment,
       zygotes,
-      ...(isPassing && { runners }),
+      ...(isForOneCall && { runners }),
     });
     const now = Date.now();
     const one: Held = {
@@ -158,7 +166,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       codeOwner: sandbox?.owner,
       seen,
       isNew,
-      isPassing,
+      isForOneCall,
       usedAt: now,
       notedAt: now,
       startedAt: now,
@@ -168,18 +176,23 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
     return one;
   }
 
-  function create(owner: string, id: string, isPassing = false): Held {
+  function create(owner: string, id: string, isForOneCall = false): Held {
     const now = Date.now();
     const row = { id, project: '', createdAt: now, usedAt: now, agent: null, server: null, closed: false, owner };
-    return hold({ ...row, project: join(folderOf(id), 'workspace') }, owner, true, isPassing);
+    return hold({ ...row, project: join(folderOf(id), 'workspace') }, owner, true, isForOneCall);
   }
 
-  function find(owner: string, id: string): Held | undefined {
+  /** The session of that id if it is this owner's, live or on disk. Opens it without asking for room. */
+  function openExisting(owner: string, id: string): Held | undefined {
     const known = held.get(id);
     if (known) return known.owner === owner ? use(known) : undefined;
+    const row = rowOf(owner, id);
+    return row && hold(row, owner, false, false);
+  }
+
+  function rowOf(owner: string, id: string): SessionRow | undefined {
     const row = ID.test(id) ? foundation.store().session(id) : undefined;
-    if (row?.owner !== owner || isElsewhere(row)) return undefined;
-    return hold(row, owner, false, false);
+    return row?.owner === owner && !isElsewhere(row) ? row : undefined;
   }
 
   function use(one: Held): Held {
@@ -222,19 +235,22 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
     return shared;
   }
 
-  async function makeRoom(): Promise<void> {
-    while (held.size >= options.most) {
+  /** Evicts the least recently used session until there is room for this one; no other can take that room before the caller goes on. */
+  async function makeRoomFor(id: string | undefined): Promise<void> {
+    for (;;) {
+      if (id !== undefined) await endings.get(id);
+      if (id !== undefined && held.has(id)) return;
+      if (held.size < options.most) return;
       const victim = leastRecent();
       if (!victim)
-        throw new CuvetteError(
-          'rate_limited',
-          `All ${options.most} sessions of this server are at work. Try again soon.`,
-          {
-            cause: { retryAfterSeconds: 5 },
-          },
-        );
-      await letGo(victim);
+        throw tooMany(`All ${options.most} sessions of this server are at work. Try again soon.`, RETRY_SECONDS);
+      await evict(victim);
     }
+  }
+
+  async function evict(one: Held): Promise<void> {
+    cleaned += 1;
+    await letGo(one);
   }
 
   /** Ends its interpreters; its files and its history stay, unless what comes after removes them. */
@@ -278,77 +294,54 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   async function warmUp(): Promise<void> {
     await foundation.warmUp(zygotes);
     await runners.prepare();
+    environment.onProgress((next) => {
+      if (next.phase === 'ready') runners.prepare().catch(() => {}); // Whoever borrows next is told.
+    });
   }
 
   return {
-    async open({ owner, id, alias, isPassing = false }) {
-      const wanted = alias === undefined ? id : idOf(owner, alias);
-      if (wanted === undefined || held.get(wanted)?.owner !== owner) await makeRoom();
-      if (wanted !== undefined) await endings.get(wanted);
-      const known = wanted === undefined ? undefined : find(owner, wanted);
-      if (known) return enter(known);
+    async open({ owner, id, alias, mustExist = false, isForOneCall = false }) {
+      const asked = alias === undefined ? id : idOf(owner, alias);
       // Somebody's files may be kept under the id already; another's id is nobody's here.
-      const fresh =
-        wanted !== undefined && ID.test(wanted) && mayUse(owner, wanted) && !held.has(wanted) ? wanted : nanoid();
-      return enter(create(owner, fresh, isPassing));
+      const wanted = asked !== undefined && ID.test(asked) && mayUse(owner, asked) ? asked : undefined;
+      if (mustExist && (wanted === undefined || !(held.has(wanted) || rowOf(owner, wanted)))) throw unknown(asked);
+      await makeRoomFor(wanted);
+      const known = wanted === undefined ? undefined : openExisting(owner, wanted);
+      return enter(known ?? create(owner, wanted ?? nanoid(), isForOneCall));
     },
-    find,
+    async find(owner, id) {
+      if (!held.has(id) && !rowOf(owner, id)) return undefined;
+      await makeRoomFor(id);
+      return openExisting(owner, id);
+    },
     idOf,
     mayUse,
     async release(shared) {
       const one = held.get(shared.session.id);
       if (one?.session !== shared.session) return;
       one.calls -= 1;
-      if (!one.isPassing || !isFree(one)) return;
+      if (!one.isForOneCall || !isFree(one)) return;
       await letGo(one, () => removeFolder(one.session.id));
     },
     async remove(owner, id) {
-      const one = find(owner, id);
+      const one = openExisting(owner, id);
       if (!one) return false;
       for (const { record } of one.session.pending()) one.session.interrupt(record.number);
       await letGo(one, () => forget(id));
       return true;
     },
-    of(owner) {
-      const named = (id: string) => {
-        const one = find(owner, id);
-        if (one) return one.session;
-        throw new CuvetteError(
-          'unknown_session',
-          `There is no session ${id}. Leave the session out for the default one, or give "new" for another.`,
-        );
-      };
-      const make = () => {
-        if (held.size >= options.most) void makeRoom().catch(() => {});
-        return create(owner, nanoid()).session;
-      };
-      return {
-        project: WORKSPACE,
-        sandbox: options.sandboxDescription,
-        environment,
-        startedAt,
-        agent: null,
-        socketPath: Promise.resolve(null),
-        get(id) {
-          if (id === 'new') return make();
-          if (id !== undefined) return named(id);
-          const own = idOf(owner, DEFAULT);
-          return find(owner, own)?.session ?? create(owner, own).session;
-        },
-        create: make,
-        all: () => [...held.values()].filter((one) => one.owner === owner).map(({ session }) => session),
-        warmUp,
-        close: async () => {},
-      };
-    },
+    liveOf: (owner) => [...held.values()].filter((one) => one.owner === owner).map(({ session }) => session),
     get size() {
       return held.size;
+    },
+    get cleaned() {
+      return cleaned;
     },
     async sweep() {
       const now = Date.now();
       for (const one of [...held.values()]) {
         const isIdle = now - one.usedAt > options.idle * 1000 || now - one.startedAt > options.age * 1000;
-        if (isIdle && isFree(one)) await letGo(one);
+        if (isIdle && isFree(one)) await evict(one);
       }
       for (const row of foundation.store().ownedUnusedSince(now - options.keep * 1000)) {
         if (!held.has(row.id) && !isElsewhere(row)) await forget(row.id);
@@ -357,8 +350,8 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
     warmUp,
     async close(isLeaving) {
       if (!isLeaving) await endKeepers(join(sandbox?.runtime ?? runtime, 'k'), isForsaken);
-      for (const { session, isPassing } of held.values()) {
-        if (isPassing || !isLeaving) await session.stop();
+      for (const { session, isForOneCall } of held.values()) {
+        if (isForOneCall || !isLeaving) await session.stop();
         else await session.leave(foundation.linger, null);
         const row = foundation.store().session(session.id);
         if (row) foundation.store().putSession({ ...row, closed: true });
@@ -368,4 +361,11 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       if (sandbox) await zygotes.dismiss(!isLeaving);
     },
   };
+}
+
+function unknown(id: string | undefined): CuvetteError {
+  return new CuvetteError(
+    'unknown_session',
+    `There is no session ${id}. Leave the session out for the default one, or give "new" for another.`,
+  );
 }

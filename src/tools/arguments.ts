@@ -2,12 +2,8 @@
 
 import * as z from 'zod';
 
-export const session = z
-  .string()
-  .max(64)
-  .optional()
-  .describe('Session id; leave out for the default session, "new" for another one.');
-export const interpreter = z.string().max(200).default('builtin').describe('Interpreter name, see list_interpreters.');
+export const session = z.string().max(64).optional().describe('Default session if left out; "new": another.');
+export const interpreter = z.string().max(200).default('builtin').describe('See list_interpreters.');
 
 export const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 export const CHANGES = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };

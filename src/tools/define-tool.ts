@@ -5,6 +5,8 @@ import type { Sessions } from '../sessions/sessions.ts';
 
 export interface ToolContext {
   sessions: Sessions;
+  /** Who calls, where there are several. */
+  caller?: string | undefined;
   /** Aborted when the caller gives up. */
   signal: AbortSignal;
   /** Tells the caller what goes on; does nothing where nobody asked. */
@@ -26,6 +28,8 @@ export interface Tool {
   description: string;
   input: z.ZodObject;
   output: z.ZodObject;
+  /** Of the lab: a way in, which is always listed, or what is listed once the lab is asked for. */
+  lab?: 'entrance' | 'inside';
   annotations: { readOnlyHint: boolean; destructiveHint: boolean; idempotentHint: boolean; openWorldHint: boolean };
   handler(args: unknown, context: ToolContext): Promise<ToolAnswer>;
 }

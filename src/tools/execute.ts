@@ -16,14 +16,11 @@ export const execute = defineTool({
   name: 'execute',
   title: 'Execute code',
   description:
-    'Run code in a live session. Python: variables, imports and functions persist between calls; the last expression is shown without print; figures come back as images. ' +
-    'interpreter="bash" keeps variables and folder; node, typescript, go and cpp run whole programs. ' +
-    'Missing packages are installed at their import (builtin interpreter). Processes the code leaves behind end with the call. ' +
-    'For work of more than a minute set background=true, then get_output.',
+    'Run code in a live session. Python keeps variables between calls, shows the last expression without print and figures as images, and installs missing packages at import. ' +
+    'interpreter="bash" keeps variables and folder; node, typescript, go, cpp run whole programs. ' +
+    'Processes left behind end with the call. For more than a minute: background=true, then get_output.',
   input: z.object({
-    code: z
-      .string()
-      .describe('Python unless interpreter says otherwise; IPython magics and !shell work in the builtin interpreter.'),
+    code: z.string().describe('Python, with IPython magics and !shell, unless interpreter says otherwise.'),
     interpreter: shared.interpreter,
     session: shared.session,
     timeout: z
@@ -31,22 +28,23 @@ export const execute = defineTool({
       .min(0)
       .max(86_400)
       .optional()
-      .describe('Seconds before the code is interrupted; 0 for no limit. Default 300, in the background none.'),
-    background: z.boolean().default(false).describe('Return at once with an execution number.'),
+      .describe('Seconds until it is interrupted; 0: none. Default 300, in the background none.'),
+    background: z.boolean().default(false).describe('Return at once, with an execution number.'),
   }),
   output: executionOutput,
   annotations: shared.RUNS_CODE,
   async handler({ code, interpreter, session, timeout, background }, context) {
-    const place = context.sessions.get(session);
-    if (background)
-      return startedAnswer(
-        place.execute({ code, interpreter, timeout: timeout ?? 0, isStateful: true, isAnnounced: true }),
-      );
-    const execution = place.execute({ code, interpreter, timeout, isStateful: true, signal: context.signal });
-    const stop = reportProgress(execution, context);
-    await execution.done;
-    stop();
-    return answerFor(execution, place.limits.outputLimit);
+    const request = { session, code, interpreter, isStateful: true };
+    if (background) {
+      const started = await context.sessions.start({ ...request, timeout: timeout ?? 0, isAnnounced: true });
+      return startedAnswer(started.execution, session !== undefined);
+    }
+    const started = await context.sessions.start({ ...request, timeout, signal: context.signal });
+    const stop = reportProgress(started.execution, context);
+    await started.finished.finally(stop);
+    const answer = answerFor(started.execution, started.session.limits.outputLimit);
+    if (session !== 'new') return answer;
+    return { ...answer, text: [answer.text, `[session ${started.session.id}]`].filter(Boolean).join('\n') };
   },
 });
 
@@ -54,34 +52,31 @@ export const getOutput = defineTool({
   name: 'get_output',
   title: 'Read output',
   description:
-    'Read the output of an execution, running or ended: from a character offset (negative: from the end), by lines, or the lines that match a pattern. ' +
-    'next tells where to read on. wait (seconds) holds the answer until there is something new or it ends.',
+    'Output of an execution, running or ended: from a character offset, by lines, or the lines that match a pattern.',
   input: z.object({
     execution: z.number().int().positive(),
     session: shared.session,
-    offset: z.number().int().optional().describe('Character to start at; negative counts from the end.'),
-    line: z.number().int().optional().describe('Line to start at, from 1; negative: that many last lines.'),
-    lines: z.number().int().positive().max(10_000).default(200).describe('How many lines, with line.'),
-    pattern: z
-      .string()
-      .max(1000)
-      .optional()
-      .describe('Regular expression; gives the matching lines with their numbers.'),
-    limit: z.number().int().positive().max(100_000).optional().describe('Most characters to return; default 25,000.'),
-    wait: z.number().min(0).max(LONGEST_WAIT).default(0),
+    offset: z.number().int().optional().describe('Character to start at; negative: from the end.'),
+    line: z.number().int().optional().describe('First line, from 1; negative: so many last lines.'),
+    lines: z.number().int().positive().max(10_000).default(200).describe('With line: how many.'),
+    pattern: z.string().max(1000).optional().describe('Regular expression; gives matching lines, numbered.'),
+    limit: z.number().int().positive().max(100_000).optional().describe('Most characters; default 25,000.'),
+    wait: z.number().min(0).max(LONGEST_WAIT).default(0).describe('Seconds to wait for something new.'),
   }),
   output: executionOutput.extend({ next: z.number().nullable() }),
   annotations: shared.READS,
   async handler({ execution: number, session, offset, line, lines, pattern, limit, wait }, context) {
-    const place = context.sessions.get(session);
-    const execution = place.execution(number);
+    const { execution, limits } = await context.sessions.use(session, (held) => ({
+      execution: held.execution(number),
+      limits: held.limits,
+    }));
     await somethingNew(execution, offset ?? 0, wait * 1000, context.signal);
-    const most = limit ?? place.limits.outputLimit;
+    const most = limit ?? limits.outputLimit;
     const isWhole = offset === undefined && line === undefined && pattern === undefined;
     if (
       isWhole &&
       execution.record.state === 'done' &&
-      execution.transcript.length <= Math.min(most, place.limits.outputLimit)
+      execution.transcript.length <= Math.min(most, limits.outputLimit)
     ) {
       const answer = answerFor(execution, most);
       return { ...answer, structured: { ...answer.structured, next: null } };
@@ -115,32 +110,34 @@ export const interrupt = defineTool({
   name: 'interrupt',
   title: 'Interrupt',
   description:
-    'Stop a running or waiting execution. Variables survive unless the code ignores interrupts for about four seconds; the answer says so.',
+    'Stop an execution that runs or waits. Variables survive unless the code ignores interrupts for four seconds.',
   input: z.object({
-    execution: z.number().int().positive().optional().describe('Leave out for the one that runs now.'),
+    execution: z.number().int().positive().optional().describe('Default: the one that runs.'),
     session: shared.session,
   }),
   output: executionOutput,
   annotations: shared.CHANGES,
   async handler({ execution: number, session }, context) {
-    const place = context.sessions.get(session);
-    const running = place.pending().find(({ record }) => record.state === 'running');
-    const target = number ?? running?.record.number;
-    if (target === undefined)
-      throw new CuvetteError(
-        'unknown_execution',
-        'Nothing runs in this session now, so there is nothing to interrupt.',
-      );
-    const execution = place.execution(target);
-    if (execution.record.state === 'done') {
-      return {
-        text: `Execution ${target} had already ended (${execution.record.outcome}).`,
-        structured: structuredRecord(execution.record, '', execution.transcript.length, []),
-      };
-    }
-    place.interrupt(target);
-    await execution.done;
-    return { ...answerFor(execution, place.limits.outputLimit), isError: false };
+    return context.sessions.use(session, async (held) => {
+      const pending = held.pending();
+      const current = pending.find(({ record }) => record.state === 'running') ?? pending[0];
+      const target = number ?? current?.record.number;
+      if (target === undefined)
+        throw new CuvetteError(
+          'unknown_execution',
+          'Nothing runs in this session now, so there is nothing to interrupt.',
+        );
+      const execution = held.execution(target);
+      if (execution.record.state === 'done') {
+        return {
+          text: `Execution ${target} had already ended (${execution.record.outcome}).`,
+          structured: structuredRecord(execution.record, '', execution.transcript.length, []),
+        };
+      }
+      held.interrupt(target);
+      await execution.done;
+      return { ...answerFor(execution, held.limits.outputLimit), isError: false };
+    });
   },
 });
 

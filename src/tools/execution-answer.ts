@@ -46,9 +46,11 @@ export function answerFor(execution: Execution, limit: number): ToolAnswer {
   };
 }
 
-export function startedAnswer(execution: Execution): ToolAnswer {
+/** `isNamed`: in another session than the default one, which later calls have to name. */
+export function startedAnswer(execution: Execution, isNamed: boolean): ToolAnswer {
   const { record } = execution;
-  const text = `Execution ${record.number} runs in the background. Watch it with get_output(execution=${record.number}), stop it with interrupt(execution=${record.number}).`;
+  const which = `execution=${record.number}${isNamed ? `, session="${record.session}"` : ''}`;
+  const text = `Execution ${record.number} runs in the background. Watch it with get_output(${which}), stop it with interrupt(${which}).`;
   return { text, structured: structuredRecord(record, '', 0, []) };
 }
 

@@ -31,8 +31,8 @@ export async function writeExport(
   return target;
 }
 
-/** Code may change the workspace meanwhile. What is made there belongs to whom the workspace does, so that code can change it. */
-async function intoWorkspace(workspace: string, path: string, content: string): Promise<string> {
+/** Code may change the workspace meanwhile. What is made there belongs to whom the workspace does, so that code can change it. Gives the name that it has there. */
+export async function intoWorkspace(workspace: string, path: string, content: string): Promise<string> {
   const name = safeName(path);
   const { uid } = await lstat(workspace);
   const owner = process.getuid?.() === 0 ? uid : undefined;

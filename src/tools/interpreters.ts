@@ -23,13 +23,13 @@ export const addInterpreter = defineTool({
   name: 'add_interpreter',
   title: 'Add interpreter',
   description:
-    "Add and start a Python of the project's own (for example .venv/bin/python), with the packages that it has. save=true keeps it for the project's later sessions.",
+    "Add and start a Python of the project's own, with the packages that it has. save=true keeps it for later sessions.",
   input: z.object({
     name: z.string().min(1).max(100),
-    python_path: z.string().min(1).max(4096).describe('Path of the executable; may be relative to the project folder.'),
+    python_path: z.string().min(1).max(4096).describe('As in .venv/bin/python; relative to the project.'),
     cwd: z.string().max(4096).optional(),
     env: z.record(z.string(), z.string()).default({}),
-    startup_script: z.string().optional().describe('Python code that runs before the first call.'),
+    startup_script: z.string().optional().describe('Python that runs before the first call.'),
     description: z.string().max(500).optional(),
     save: z.boolean().default(false),
     session: shared.session,
@@ -37,7 +37,7 @@ export const addInterpreter = defineTool({
   output: listing,
   annotations: { ...shared.CHANGES, openWorldHint: true },
   async handler(args, context) {
-    const added = await context.sessions.get(args.session).interpreters.add({
+    const wanted = {
       name: args.name,
       python: args.python_path,
       cwd: args.cwd ?? null,
@@ -45,7 +45,8 @@ export const addInterpreter = defineTool({
       startup: args.startup_script ?? null,
       description: args.description ?? null,
       saved: args.save,
-    });
+    };
+    const added = await context.sessions.use(args.session, ({ interpreters }) => interpreters.add(wanted));
     return { text: sentence(added), structured: structured(added) };
   },
 });
@@ -54,12 +55,12 @@ export const stopInterpreter = defineTool({
   name: 'stop_interpreter',
   title: 'Stop interpreter',
   description:
-    'Stop an interpreter; its variables are lost. A saved one keeps its configuration unless remove=true. It starts again on the next execute.',
+    'Stop an interpreter; its variables are lost. It starts again on the next execute; remove=true forgets a saved one.',
   input: z.object({ name: z.string().min(1).max(100), remove: z.boolean().default(false), session: shared.session }),
   output: z.object({ message: z.string() }),
   annotations: shared.DESTROYS,
   async handler({ name, remove, session }, context) {
-    const message = await context.sessions.get(session).interpreters.stop(name, remove);
+    const message = await context.sessions.use(session, ({ interpreters }) => interpreters.stop(name, remove));
     return { text: message, structured: { message } };
   },
 });
@@ -68,12 +69,12 @@ export const listInterpreters = defineTool({
   name: 'list_interpreters',
   title: 'List interpreters',
   description:
-    "All interpreters: builtin, saved, transient, and discovered (the project's .venv or venv, JetBrains SDKs). Any of them can be named in execute.",
+    'What execute can be given as interpreter: builtin, saved, added, and found in the project (.venv, venv, JetBrains SDKs).',
   input: z.object({ session: shared.session }),
   output: z.object({ interpreters: z.array(listing) }),
   annotations: shared.READS,
   async handler({ session }, context) {
-    const interpreters = await context.sessions.get(session).interpreters.list();
+    const interpreters = await context.sessions.use(session, (held) => held.interpreters.list());
     return { text: interpreters.map(sentence).join('\n'), structured: { interpreters: interpreters.map(structured) } };
   },
 });
@@ -98,5 +99,5 @@ function sentence(one: InterpreterListing): string {
   const kind = one.source === 'builtin' && one.description ? one.description : 'Python';
   const version = one.version ? `${kind} ${one.version}, ` : '';
   const life = one.state === 'running' ? `running (pid ${one.pid})` : 'stopped';
-  return `${one.name} (${one.source}): ${life}, ${version}${one.python ?? 'no Python found'}${one.description && kind === 'Python' ? `, ${one.description}` : ''}`;
+  return `${one.name} (${one.source}): ${life}, ${version}${one.python ?? 'no Python found'}, in ${one.cwd}${one.hasStartupScript ? ', with a startup script' : ''}${one.description && kind === 'Python' ? `, ${one.description}` : ''}`;
 }

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { messageOf } from '../errors.ts';
 import { variableSchema } from '../interpreters/interpreter.ts';
 import type { Environment } from '../interpreters/python/environment.ts';
+import { findClientSession } from '../sessions/client-session.ts';
 import { toNotebook, toScript } from '../sessions/notebook.ts';
 import { VERSION } from '../version.ts';
 import * as shared from './arguments.ts';
@@ -14,12 +15,12 @@ export const reset = defineTool({
   name: 'reset',
   title: 'Reset',
   description:
-    'Clear all variables, imports and functions of an interpreter: it starts afresh. What runs is stopped. Cannot be undone; files and history stay.',
+    'Start an interpreter afresh: variables, imports and what runs are gone for good; files and history stay.',
   input: z.object({ interpreter: shared.interpreter, session: shared.session }),
   output: z.object({ removed: z.number() }),
   annotations: shared.DESTROYS,
   async handler({ interpreter, session }, context) {
-    const removed = await context.sessions.get(session).reset(interpreter);
+    const removed = await context.sessions.use(session, (held) => held.reset(interpreter));
     return { text: `Scope cleared (${removed} item${removed === 1 ? '' : 's'} removed)`, structured: { removed } };
   },
 });
@@ -27,16 +28,20 @@ export const reset = defineTool({
 export const listVars = defineTool({
   name: 'list_vars',
   title: 'List variables',
-  description:
-    'Names defined in an interpreter, in alphabetical order; types, shapes and sizes are in the structured answer. Waits for running code.',
-  input: z.object({ interpreter: shared.interpreter, session: shared.session }),
+  description: 'Names defined in an interpreter, in alphabetical order. Waits for running code.',
+  input: z.object({
+    interpreter: shared.interpreter,
+    session: shared.session,
+    details: z.boolean().default(false).describe('With type, shape and size, one a line.'),
+  }),
   output: z.object({
     variables: z.array(variableSchema),
   }),
   annotations: shared.READS,
-  async handler({ interpreter, session }, context) {
-    const variables = await context.sessions.get(session).variables(interpreter);
-    return { text: variables.map(({ name }) => name).join(', ') || 'No variables defined', structured: { variables } };
+  async handler({ interpreter, session, details }, context) {
+    const variables = await context.sessions.use(session, (held) => held.variables(interpreter));
+    const text = details ? variables.map(described).join('\n') : variables.map(({ name }) => name).join(', ');
+    return { text: text || 'No variables defined', structured: { variables } };
   },
 });
 
@@ -44,7 +49,7 @@ export const getSessionInfo = defineTool({
   name: 'get_session_info',
   title: 'Session info',
   description:
-    'Where this session lives: id, project folder, output folder, bridge socket, agent process, start time, state of the builtin Python environment, and what runs now.',
+    'Where this session lives: id, folders, socket, client process and transcript, Python environment, sandbox, what runs now.',
   input: z.object({ session: shared.session }),
   output: z.object({
     session: z.string(),
@@ -53,6 +58,8 @@ export const getSessionInfo = defineTool({
     socket_path: z.string().nullable(),
     server_pid: z.number(),
     client_pid: z.number().nullable(),
+    client_session_id: z.string().optional().describe("Of the agent's own conversation, where it tells."),
+    transcript_path: z.string().optional(),
     started_at: z.string(),
     uptime_seconds: z.number(),
     version: z.string(),
@@ -64,22 +71,30 @@ export const getSessionInfo = defineTool({
   annotations: shared.READS,
   async handler({ session }, context) {
     const { sessions } = context;
-    const place = sessions.get(session);
-    const info = {
-      session: place.id,
+    const client = sessions.agent ? findClientSession() : undefined;
+    const about = await sessions.use(session, (held) => ({
+      session: held.id,
       // Who has only a workspace here knows it by what code calls it, and has no use for where it is.
-      project_directory: place.limits.isShared ? sessions.project : place.project,
-      output_directory: place.limits.isShared ? sessions.project : place.folder,
+      project_directory: held.limits.isShared ? sessions.project : held.project,
+      output_directory: held.limits.isShared ? sessions.project : held.folder,
+      executions: held.size,
+      running: held.pending().map(({ record }) => record.number),
+    }));
+    const { executions, running, ...folders } = about;
+    const info = {
+      ...folders,
       socket_path: await sessions.socketPath,
       server_pid: process.pid,
       client_pid: sessions.agent?.pid ?? null,
+      ...(client && { client_session_id: client.id }),
+      ...(client?.transcript !== undefined && { transcript_path: client.transcript }),
       started_at: new Date(sessions.startedAt).toISOString(),
       uptime_seconds: Math.round((Date.now() - sessions.startedAt) / 1000),
       version: VERSION,
       sandbox: sessions.sandbox,
       environment: await environmentSentence(context.sessions.environment),
-      executions: place.size,
-      running: place.pending().map(({ record }) => record.number),
+      executions,
+      running,
     };
     return {
       text: Object.entries(info)
@@ -93,33 +108,37 @@ export const getSessionInfo = defineTool({
 export const exportSession = defineTool({
   name: 'export_session',
   title: 'Export session',
-  description: 'Write the session as a Jupyter notebook with its outputs, or as a Python script. Returns the path.',
+  description: 'Write the session as a Jupyter notebook with its outputs, or as a Python script.',
   input: z.object({
     format: z.enum(['notebook', 'script']).default('notebook'),
-    path: z
-      .string()
-      .max(4096)
-      .optional()
-      .describe("File to write, relative to the project; default: the session's output folder."),
+    path: z.string().max(4096).optional().describe("Relative to the project; default: in the session's output folder."),
     session: shared.session,
   }),
   output: z.object({ path: z.string(), cells: z.number() }),
   annotations: shared.CHANGES,
   async handler({ format, path, session }, context) {
-    const place = context.sessions.get(session);
-    const records = place
-      .history()
-      .filter((record) => record.state === 'done' && record.reason?.code !== 'not-started');
-    const builtin = (await place.interpreters.list()).find(({ name }) => name === 'builtin');
-    const content =
-      format === 'notebook'
-        ? `${JSON.stringify(toNotebook(records, builtin?.version ?? '3'), null, 1)}\n`
-        : toScript(records);
-    const usual = format === 'notebook' ? 'session.ipynb' : 'session.py';
-    const target = await writeExport(place, context.sessions.project, { path, usual, content });
-    return { text: `Wrote ${records.length} cells to ${target}`, structured: { path: target, cells: records.length } };
+    return context.sessions.use(session, async (held) => {
+      const records = held
+        .history()
+        .filter((record) => record.state === 'done' && record.reason?.code !== 'not-started');
+      const builtin = (await held.interpreters.list()).find(({ name }) => name === 'builtin');
+      const content =
+        format === 'notebook'
+          ? `${JSON.stringify(toNotebook(records, builtin?.version ?? '3'), null, 1)}\n`
+          : toScript(records);
+      const usual = format === 'notebook' ? 'session.ipynb' : 'session.py';
+      const target = await writeExport(held, context.sessions.project, { path, usual, content });
+      const cells = records.length;
+      return { text: `Wrote ${cells} cells to ${target}`, structured: { path: target, cells } };
+    });
   },
 });
+
+function described({ name, type, shape, dtype, length, bytes }: z.infer<typeof variableSchema>): string {
+  const size = shape ? ` (${shape.join(', ')})` : length === undefined ? '' : ` [${length}]`;
+  const extent = bytes === undefined ? '' : `, ${bytes.toLocaleString('en')} bytes`;
+  return `${name}: ${type}${size}${dtype === undefined ? '' : ` ${dtype}`}${extent}`;
+}
 
 export async function environmentSentence(environment: Environment): Promise<string> {
   const state = await environment.state().catch((error: unknown) => messageOf(error));

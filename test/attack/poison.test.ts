@@ -282,7 +282,10 @@ describe('tools of MCP', () => {
     await client.connect(transport);
     onTestFinished(() => client.close());
     return async (name: string, args: Record<string, unknown>) => {
-      const result = await client.callTool({ name, arguments: args }, { timeout: 40_000 });
+      const result = await client.callTool(
+        { name, arguments: args, _meta: { 'cuvette/structured': true } },
+        { timeout: 240_000 },
+      );
       const text = result.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
       const { session } = (result.structuredContent ?? {}) as { session?: string };
       if (session) onTestFinished(async () => void (await caller.send('DELETE', `/sessions/${session}`)));

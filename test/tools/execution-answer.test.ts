@@ -44,7 +44,7 @@ describe('an answer', () => {
   it('fits the schema that the tool promises', () => {
     const answers = [
       answerFor(execution([print('x'.repeat(5000))], { reason: { code: 'exit', message: 'm' } }), LIMIT),
-      startedAnswer(execution([], { state: 'running', outcome: null, exitCode: null, wall: null })),
+      startedAnswer(execution([], { state: 'running', outcome: null, exitCode: null, wall: null }), false),
     ];
     for (const { structured } of answers) expect(executionOutput.strict().safeParse(structured).error).toBeUndefined();
   });
@@ -141,10 +141,15 @@ describe('an answer with pictures', () => {
 
 describe('the answer to a run in the background', () => {
   it('tells how to watch and how to stop it', () => {
-    const answer = startedAnswer(execution([], { number: 7, state: 'running', outcome: null }));
+    const answer = startedAnswer(execution([], { number: 7, state: 'running', outcome: null }), false);
     expect(answer.text).toContain('get_output(execution=7)');
     expect(answer.text).toContain('interrupt(execution=7)');
     expect(answer.isError).toBeUndefined();
     expect(answer.structured).toMatchObject({ execution: 7, state: 'running', outcome: null });
+  });
+
+  it('names the session, where later calls have to', () => {
+    const { text } = startedAnswer(execution([], { number: 7, session: 's-1' }), true);
+    expect(text).toContain('get_output(execution=7, session="s-1")');
   });
 });

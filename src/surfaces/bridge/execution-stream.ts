@@ -3,17 +3,17 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Output } from '../../interpreters/interpreter.ts';
-import type { ExecuteRequest, Session } from '../../sessions/session.ts';
+import type { Sessions, StartRequest } from '../../sessions/sessions.ts';
 import { imageIn, streamOf, textOf } from '../../sessions/text.ts';
 import { notesOn } from '../../tools/execution-answer.ts';
 import type { BridgeEvent } from './protocol.ts';
 
 export async function streamExecution(
-  session: Session,
-  request: ExecuteRequest,
+  sessions: Sessions,
+  request: StartRequest,
   write: (event: BridgeEvent) => void,
 ): Promise<void> {
-  const execution = session.execute({ ...request, isStateful: true, isAnnounced: true });
+  const { session, execution, finished } = await sessions.start({ ...request, isStateful: true, isAnnounced: true });
   const { number } = execution.record;
   write({ type: 'started', session: session.id, execution: number });
   let pictures = 0;
@@ -27,7 +27,7 @@ export async function streamExecution(
     const text = textOf(output);
     if (text) write({ type: 'text', to: streamOf(output), text });
   });
-  const record = await execution.done;
+  const { record } = await finished;
   const notes = notesOn(record, Number.POSITIVE_INFINITY);
   write({ type: 'done', outcome: record.outcome ?? 'error', exitCode: record.exitCode ?? 1, notes });
 }

@@ -73,7 +73,7 @@ export async function openBridge({ sessions, runtime, kind, log, labTools = [] }
 
   async function handle(line: string, write: (event: BridgeEvent) => void, signal: AbortSignal): Promise<void> {
     const request = parse(line);
-    if (request.do === 'execute') return streamExecution(sessions.get(request.session), { ...request, signal }, write);
+    if (request.do === 'execute') return streamExecution(sessions, { ...request, signal }, write);
     const tool = tools.find(({ name }) => name === request.tool);
     if (!tool) {
       const names = tools.map(({ name }) => name).join(', ');

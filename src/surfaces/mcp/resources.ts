@@ -18,7 +18,7 @@ export function registerResources(server: McpServer, sessions: () => Promise<Ses
     TEXT,
     { title: 'Output of an execution', description: 'The whole text that an execution gave.', mimeType: 'text/plain' },
     async (uri, { session, number }) => {
-      const { transcript } = find(await sessions(), uri, session, number);
+      const { transcript } = await find(await sessions(), uri, session, number);
       const page = await readPage(transcript, { by: 'offset', offset: 0, limit: LARGEST_TEXT });
       return { contents: [{ uri: uri.href, mimeType: 'text/plain', text: page.text }] };
     },
@@ -28,7 +28,8 @@ export function registerResources(server: McpServer, sessions: () => Promise<Ses
     OUTPUT,
     { title: 'Picture of an execution', description: 'A picture that an execution showed, at its full size.' },
     async (uri, { session, number, index }) => {
-      const output = find(await sessions(), uri, session, number).transcript.outputs[Number(index)];
+      const { transcript } = await find(await sessions(), uri, session, number);
+      const output = transcript.outputs[Number(index)];
       const image = output && 'data' in output ? imageIn(output.data) : undefined;
       if (!image) throw new ResourceNotFoundError(uri.href);
       return { contents: [{ uri: uri.href, mimeType: image.mimeType, blob: image.base64 }] };
@@ -36,9 +37,9 @@ export function registerResources(server: McpServer, sessions: () => Promise<Ses
   );
 }
 
-function find(sessions: Sessions, uri: URL, session: unknown, number: unknown) {
+async function find(sessions: Sessions, uri: URL, session: unknown, number: unknown) {
   try {
-    return sessions.get(String(session)).execution(Number(number));
+    return await sessions.use(String(session), (held) => held.execution(Number(number)));
   } catch (error) {
     if (error instanceof CuvetteError) throw new ResourceNotFoundError(uri.href);
     throw error;

@@ -6,7 +6,7 @@ import { nanoid } from 'nanoid';
 import type { Config } from '../../config.ts';
 import type { FileStore } from '../../files/store.ts';
 import type { Logger } from '../../log.ts';
-import { createCalls } from '../../sessions/calls.ts';
+import type { Calls } from '../../sessions/calls.ts';
 import type { Foundation } from '../../sessions/foundation.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
 import type { McpHttp } from '../mcp/http.ts';
@@ -16,13 +16,13 @@ import { streamRoutes } from './exec-stream.ts';
 import { fileRoutes } from './file-routes.ts';
 import { createGuards, guardJson, limitBody } from './guards.ts';
 import { infoRoutes } from './info.ts';
-import { createMetrics, type Metrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
 import { serveDocument } from './openapi.ts';
 import type { RestEnv } from './principal.ts';
 import { notFound, onError, refuseInvalid } from './problem.ts';
 import { programmaticRoutes } from './programmatic.ts';
-import { createLimiter } from './rate-limit.ts';
 import { requestLog } from './request-log.ts';
+import type { StreamLogs } from './stream-logs.ts';
 import { createVersions } from './versions.ts';
 
 export interface AppOptions {
@@ -30,22 +30,25 @@ export interface AppOptions {
   access: Access;
   foundation: Foundation;
   shared: SharedSessions;
+  calls: Calls;
+  metrics: Metrics;
   files: FileStore;
+  logs: StreamLogs;
   mcp: McpHttp;
   log: Logger;
   sandbox: string;
+  /** Where code looks for commands, if not where this process does. */
+  searchPath: string[] | undefined;
   /** Where uploads and workspaces are kept. */
   folders: { files: string; workspaces: string };
 }
 
 export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
-  const { config, access, foundation, shared, files, mcp, log } = options;
+  const { config, access, foundation, shared, calls, metrics, files, logs, mcp, log } = options;
   const { environment } = foundation;
-  const metrics = createMetrics();
   metrics.gauge('cuvette_sessions_live', 'Sessions that are open now.', () => shared.size);
-  const versions = createVersions(environment);
-  const calls = createCalls({ shared, files, largestOutput: config.maxUpload, quota: config.sessionQuota });
-  const exec = { calls, shared, limiter: createLimiter(config), metrics, versions };
+  const versions = createVersions(environment, options.searchPath);
+  const exec = { calls, shared, versions, silence: config.keepAlive * 1000, log };
 
   const app = new OpenAPIHono<RestEnv>({
     defaultHook: refuseInvalid,
@@ -69,7 +72,7 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
     if (c.req.method === 'GET' && c.res.ok) metrics.downloaded(Number(c.res.headers.get('content-length') ?? 0));
   });
   routes.route('/', execRoutes(exec));
-  routes.route('/', streamRoutes(exec));
+  routes.route('/', streamRoutes({ ...exec, logs }));
   routes.route('/', programmaticRoutes(exec));
   routes.route(
     '/',

@@ -2,7 +2,9 @@
 
 import { z } from '@hono/zod-openapi';
 import type { CallResult, OutputFile, RunningCall } from '../../sessions/calls.ts';
+import { endsLine, isLong, joinTexts, type Text } from '../../sessions/long-text.ts';
 import type { ExecutionRecord } from '../../sessions/record.ts';
+import type { FileReference } from '../../sessions/references.ts';
 
 const outputFile = z
   .object({
@@ -13,21 +15,27 @@ const outputFile = z
     path: z.string(),
     size: z.number(),
     inherited: z.literal(true).optional(),
+    kind: z.enum(['agent', 'skill']).optional(),
+    resource_id: z.string().optional(),
+    version: z.union([z.number(), z.string()]).optional(),
   })
   .openapi('OutputFile');
+
+/** A string to who reads it, however long it is. */
+const text = z.custom<Text>((value) => typeof value === 'string' || isLong(value)).openapi({ type: 'string' });
 
 export const execAnswer = z
   .object({
     session_id: z.string(),
-    stdout: z.string(),
-    stderr: z.string(),
+    stdout: text,
+    stderr: text,
     files: z.array(outputFile),
     deleted_files: z.array(z.string()).optional(),
     status: z.string().optional(),
     run: z.object({
-      stdout: z.string(),
-      stderr: z.string(),
-      output: z.string(),
+      stdout: text,
+      stderr: text,
+      output: text,
       code: z.number().nullable(),
       signal: z.string().nullable(),
       status: z.string().nullable(),
@@ -70,7 +78,7 @@ export function toAnswer(
     run: {
       stdout,
       stderr,
-      output: stdout + stderr,
+      output: joinTexts(stdout, stderr),
       code: record.exitCode,
       signal: signalOf(record),
       status,
@@ -90,10 +98,9 @@ export function toAnswer(
 }
 
 /** Anything that its author should learn and that is not an exception, whose text is there already. */
-function withReason(stderr: string, { reason }: ExecutionRecord): string {
+function withReason(stderr: Text, { reason }: ExecutionRecord): Text {
   if (!reason || reason.code === 'exception' || reason.code === 'exit') return stderr;
-  const gap = stderr === '' || stderr.endsWith('\n') ? '' : '\n';
-  return `${stderr}${gap}${reason.message}\n`;
+  return joinTexts(stderr, `${endsLine(stderr) ? '' : '\n'}${reason.message}\n`);
 }
 
 function installedNotes({ installed }: ExecutionRecord): string[] {
@@ -113,7 +120,7 @@ function signalOf({ reason, exitCode }: ExecutionRecord): string | null {
   return named ?? (exitCode === 137 ? 'SIGKILL' : null);
 }
 
-function toFile({ file, name, isInherited }: OutputFile, seen: string): z.infer<typeof outputFile> {
+function toFile({ file, name, inherited }: OutputFile, seen: string): z.infer<typeof outputFile> {
   return {
     id: file.id,
     name,
@@ -121,6 +128,18 @@ function toFile({ file, name, isInherited }: OutputFile, seen: string): z.infer<
     storage_session_id: file.session,
     path: `${seen}/${name}`,
     size: file.size,
-    ...(isInherited && { inherited: true as const }),
+    ...(inherited && { inherited: true as const, ...resourceIn(inherited) }),
   };
+}
+
+/** Without it, the client would take the file for its user's own, and refer to it as such. */
+function resourceIn({ resource }: FileReference): Partial<z.infer<typeof outputFile>> {
+  if (!resource) return {};
+  const { kind, id, version } = resource;
+  return { kind, resource_id: id, ...(version !== undefined && { version: numberOr(version) }) };
+}
+
+/** LibreChat's versions are numbers. */
+function numberOr(text: string): number | string {
+  return String(Number(text)) === text ? Number(text) : text;
 }

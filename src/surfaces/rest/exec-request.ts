@@ -2,32 +2,65 @@
 
 import { z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
-import { LANGUAGES, languageOf, PYTHON_ALIASES } from '../../interpreters/process/languages.ts';
+import { resourceOf } from '../../files/sharing.ts';
+import { languageOf, PYTHON_ALIASES } from '../../interpreters/process/languages.ts';
 import type { CallRequest } from '../../sessions/calls.ts';
 import { BUILTIN } from '../../sessions/interpreter-pool.ts';
+import type { SessionChoice } from '../../sessions/shared-sessions.ts';
 import type { Principal } from './principal.ts';
 
 const LONGEST_TIMEOUT = 86_400_000;
-const text = z.string().nullish();
+/** Of ids and names. */
+const LONGEST_NAME = 4096;
+/** The system gives a program no more than that. */
+const MOST_ARGUMENTS = 20_000;
+const LONGEST_ARGUMENTS = 2_000_000;
+const MOST_FILES = 5000;
+const name = z.string().max(LONGEST_NAME);
+const text = name.nullish();
+
+/** Too many are refused before each of them is checked, which takes far longer than to parse them. */
+export function listOf<T extends z.ZodType>(item: T, most: number) {
+  return z.preprocess((value, context) => {
+    if (!Array.isArray(value) || value.length <= most) return value;
+    context.addIssue({
+      code: 'too_big',
+      maximum: most,
+      origin: 'array',
+      input: [],
+      message: `more than ${most} of them`,
+    });
+    return z.NEVER;
+  }, z.array(item).max(most));
+}
 
 const fileReference = z
   .object({
-    id: z.string(),
+    id: name.openapi({ description: 'Enough to find it, whichever session is named beside it.' }),
     name: text,
     session_id: text,
     storage_session_id: text,
+    kind: z.unknown().optional().openapi({ type: 'string', description: '`user`, `agent` or `skill`.' }),
+    resource_id: z.unknown().optional().openapi({ type: 'string', description: 'Of the agent or the skill.' }),
+    version: z.unknown().optional().openapi({ type: 'string', description: 'Of the skill.' }),
   })
   .openapi('FileReference');
 
 export const execBody = z
   .object({
-    lang: z.string().openapi({ example: 'py', description: 'py, bash, js, ts, go, cpp, or one of their other names.' }),
+    lang: name.openapi({ example: 'py', description: 'py, bash, js, ts, go, cpp, or one of their other names.' }),
     code: z.string().openapi({ example: 'print("hello")' }),
     args: z
-      .union([z.array(z.union([z.string(), z.number(), z.boolean()]).transform(String)), z.string()])
+      .union([
+        listOf(z.union([z.string(), z.number(), z.boolean()]).transform(String), MOST_ARGUMENTS),
+        z.string().max(LONGEST_ARGUMENTS),
+      ])
       .nullish()
       .openapi({ description: 'Arguments of the program: a list, or one string as a shell would split it.' }),
-    stdin: text.openapi({ description: 'What the program reads; nothing if left out. Not for Python.' }),
+    stdin: z
+      .string()
+      .nullish()
+      .openapi({ description: 'What the program reads; nothing if left out. Not for Python.' }),
     session_id: text,
     entity_id: z
       .string()
@@ -42,7 +75,7 @@ export const execBody = z
       .max(LONGEST_TIMEOUT)
       .nullish()
       .openapi({ description: 'Milliseconds; the setting of the service if left out.' }),
-    files: z.array(fileReference).nullish(),
+    files: listOf(fileReference, MOST_FILES).nullish(),
   })
   .openapi('Execution');
 
@@ -53,29 +86,39 @@ export function interpreterFor(lang: string): string {
   if (PYTHON_ALIASES.includes(lang.toLowerCase())) return BUILTIN;
   const language = languageOf(lang);
   if (language) return language.name;
-  const known = [PYTHON_ALIASES[0], ...LANGUAGES.map(({ aliases }) => aliases[0])].join(', ');
-  throw new CuvetteError('unknown_language', `There is no language ${JSON.stringify(lang)} here. There are: ${known}.`);
+  throw new CuvetteError('unknown_language', `There is no language ${JSON.stringify(lang.slice(0, 80))} here.`);
 }
 
 export function toCall(body: ExecBody, principal: Principal, signal: AbortSignal | undefined): CallRequest {
+  const interpreter = interpreterFor(body.lang);
   return {
     owner: principal.id,
-    interpreter: interpreterFor(body.lang),
+    tenant: principal.tenant,
+    interpreter,
     code: body.code,
     args: typeof body.args === 'string' ? splitWords(body.args) : (body.args ?? undefined),
     stdin: body.stdin ?? undefined,
     timeout: body.timeout ? body.timeout / 1000 : undefined,
-    sessionId: body.session_id ?? undefined,
-    entityId: body.entity_id ?? undefined,
-    hint: body.runtime_session_hint ?? undefined,
-    isStateful: body.stateful ?? undefined,
-    files: (body.files ?? []).map(({ id, name, session_id, storage_session_id }) => ({
+    session: chooseSession(body, interpreter),
+    isStateful: body.stateful ?? Boolean(body.runtime_session_hint),
+    files: (body.files ?? []).map(({ id, name, storage_session_id, kind, resource_id, version }) => ({
       id,
-      session: storage_session_id ?? session_id ?? undefined,
       name: name ?? undefined,
+      resource: resourceOf({ kind, id: resource_id, version }),
+      isCarried: typeof storage_session_id === 'string' || typeof kind === 'string',
     })),
     signal,
   };
+}
+
+export function chooseSession(
+  body: Pick<ExecBody, 'session_id' | 'entity_id' | 'runtime_session_hint'>,
+  interpreter: string,
+): SessionChoice {
+  if (body.runtime_session_hint) return { alias: `hint:${body.runtime_session_hint}` };
+  if (body.entity_id) return { alias: `entity:${body.entity_id}` };
+  if (body.session_id) return { id: body.session_id };
+  return { isForOneCall: interpreter !== BUILTIN };
 }
 
 /** Words as a shell takes them: apart at spaces, together in quotes, a backslash before what is meant as itself. */

@@ -9,17 +9,17 @@ import { CuvetteError, messageOf } from '../../errors.ts';
 import type { Output } from '../../interpreters/interpreter.ts';
 import type { RunningCall } from '../../sessions/calls.ts';
 import type { Execution } from '../../sessions/execution.ts';
+import type { SharedSession } from '../../sessions/shared-sessions.ts';
 import { streamOf, textOf } from '../../sessions/text.ts';
 import { goneSignal } from './caller.ts';
-import { createEventLog, type EventLog } from './event-log.ts';
-import { answerOf, type ExecOptions } from './exec.ts';
+import { eventStream } from './event-stream.ts';
+import { answerOf, bodyOf, type ExecOptions } from './exec.ts';
 import { execBody, toCall } from './exec-request.ts';
+import { jsonBody } from './json-body.ts';
+import { refusalOf } from './language-refusal.ts';
 import type { RestEnv } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
-
-const KEEP_ALIVE = 15_000;
-/** How long the events of an ended execution can be asked for again. */
-const REMEMBERED = 10 * 60_000;
+import type { StreamLog, StreamLogs } from './stream-logs.ts';
 
 const body = execBody
   .extend({
@@ -30,8 +30,9 @@ const body = execBody
 const route = createRoute({
   method: 'post',
   path: '/exec/stream',
+  operationId: 'streamCode',
   summary: 'Run code, and be told as it happens',
-  request: { body: { content: { 'application/json': { schema: body } }, required: false } },
+  request: { body: { content: { 'application/json': { schema: body } }, required: true } },
   responses: {
     200: {
       description:
@@ -41,9 +42,9 @@ const route = createRoute({
   },
 });
 
-export function streamRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
+export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenAPIHono<RestEnv> {
   const app = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
-  const logs = new Map<string, { log: EventLog; owner: string }>();
+  const { logs, silence } = options;
 
   // Before the body is looked at: a reader that comes back may send the same request again, or none.
   app.use('/exec/stream', async (c, next) => {
@@ -53,44 +54,49 @@ export function streamRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
   app.openapi(route, async (c) => {
     const given = c.req.valid('json');
     const principal = c.get('principal');
-    const leave = options.limiter.enter(principal);
-    const gone = new AbortController();
+    const gone = goneSignal(c);
+    const stop = new AbortController();
+    gone.addEventListener('abort', () => stop.abort(), { once: true });
     try {
-      const call = await options.calls.start(toCall(given, principal, given.background ? undefined : gone.signal));
-      const key = `${call.shared.session.id}.${call.execution.record.number}`;
-      const log = record(call, key, () => answerOf(call, given, options).finally(leave));
-      logs.set(key, { log, owner: principal.id });
-      log.ended.then(() => setTimeout(() => logs.delete(key), REMEMBERED).unref());
-      return send(log, 0, goneSignal(c), () => gone.abort());
+      const call = await options.calls.start(toCall(given, principal, given.background ? undefined : stop.signal));
+      const log = logs.begin(call.shared.session.id, call.execution.record.number, principal.id);
+      record(call, log, answerOf(call, given, options));
+      const onEnd = (isWhole: boolean) => {
+        if (!isWhole) stop.abort();
+      };
+      return eventStream(log.read(0), { gone, silence, onEnd });
     } catch (error) {
-      leave();
-      throw error;
+      const refusal = await refusalOf(error, given, principal, options);
+      const log = logs.detached(refusal.session_id, 0);
+      log.add(JSON.stringify({ type: 'session', session_id: refusal.session_id }));
+      log.add(JSON.stringify(eventOf({ type: 'stream', name: 'stderr', text: refusal.stderr })));
+      log.end(jsonBody({ type: 'done', ...refusal }));
+      return eventStream(log.read(0), { gone, silence, onEnd: log.remove });
     }
   });
 
   async function resume(c: Context<RestEnv>, last: string): Promise<Response> {
     const [, id = '', number = '', seen = ''] = /^([\w-]{21})\.(\d+)\.(\d+)$/.exec(last) ?? [];
     const owner = c.get('principal').id;
-    const known = logs.get(`${id}.${number}`);
-    if (known?.owner === owner) return send(known.log, Number(seen), goneSignal(c), () => {});
+    const gone = goneSignal(c);
+    const known = logs.find(id, Number(number), owner);
+    if (known) return eventStream(known.read(Number(seen)), { gone, silence, onEnd: () => {} });
     // An earlier server ran it: what is kept of it is told from the beginning.
-    const shared = known ? undefined : options.shared.find(owner, id);
+    const shared = await options.shared.find(owner, id);
     if (!shared || Number(number) > shared.session.size)
       throw new CuvetteError('unknown_execution', `There is no execution with the event ${last}.`);
-    const execution = shared.session.execution(Number(number));
-    const finished = execution.done.then((record) => ({
-      record,
-      ...textsOf(execution),
-      files: [],
-      deleted: [],
-      problems: [],
-    }));
-    const call = { shared, execution, finished };
-    const { interpreter } = execution.record;
-    const log = record(call, `${id}.${number}`, () =>
-      answerOf(call, { lang: interpreter, runtime_session_hint: undefined }, options),
+    const call = keptCall(shared, Number(number));
+    const log = logs.detached(id, Number(number));
+    const unwatch = record(
+      call,
+      log,
+      answerOf(call, { lang: call.execution.record.interpreter, runtime_session_hint: undefined }, options),
     );
-    return send(log, 0, goneSignal(c), () => {});
+    const onEnd = () => {
+      unwatch();
+      log.remove();
+    };
+    return eventStream(log.read(0), { gone, silence, onEnd });
   }
 
   app.get('/exec/stream', () => {
@@ -99,19 +105,30 @@ export function streamRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
   return app;
 }
 
-/** Writes down what an execution gives, from its first event to `done`. */
-function record(call: RunningCall, key: string, answer: () => Promise<object>): EventLog {
-  const log = createEventLog(key);
-  log.add({ type: 'session', session_id: call.shared.session.id, execution: call.execution.record.number });
-  for (const output of call.execution.transcript.outputs) log.add(eventOf(output));
-  call.execution.onOutput((output) => log.add(eventOf(output)));
-  answer()
-    .then(
-      (result) => log.add({ type: 'done', ...result }),
-      (error: unknown) => log.add({ type: 'done', error: messageOf(error), session_id: call.shared.session.id }),
-    )
-    .finally(log.end);
-  return log;
+/** Writes down what an execution gives, from its first event to `done`, or until it is told to stop. */
+function record(call: RunningCall, log: StreamLog, answer: Promise<object>): () => void {
+  const { execution, shared } = call;
+  const session_id = shared.session.id;
+  const add = (event: object) => log.add(JSON.stringify(event));
+  add({ type: 'session', session_id, execution: execution.record.number });
+  for (const output of execution.transcript.outputs) add(eventOf(output));
+  const unwatch = execution.onOutput((output) => add(eventOf(output)));
+  const done = answer.then((result) => ({ type: 'done', ...result }));
+  bodyOf(call, done)
+    .catch((error: unknown) => jsonBody({ type: 'done', error: messageOf(error), session_id }))
+    .then((last) => {
+      unwatch();
+      log.end(last);
+    });
+  return unwatch;
+}
+
+/** A call of which this server knows only the record. */
+function keptCall(shared: SharedSession, number: number): RunningCall {
+  const execution = shared.session.execution(number);
+  const rest = { files: [], deleted: [], problems: [] };
+  const finished = execution.done.then((record) => ({ record, ...textsOf(execution), ...rest }));
+  return { shared, execution, finished, printed: { size: 0, release() {} } };
 }
 
 /** What is kept of the text: of a very long one, not all. */
@@ -124,42 +141,13 @@ function textsOf({ transcript }: Execution): { stdout: string; stderr: string } 
   return { stdout: textOn('stdout'), stderr: textOn('stderr') };
 }
 
-function eventOf(output: Output): { type: string; [field: string]: unknown } {
+function eventOf(output: Output): object {
   if (output.type === 'stream') return { type: 'stream', name: output.name, stream: output.name, text: output.text };
   if (output.type === 'error') {
     const { ename, evalue, traceback } = output;
     return { type: 'error', ename, evalue, traceback };
   }
-  return { type: output.type, data: output.data, metadata: output.metadata };
-}
-
-function send(log: EventLog, after: number, gone: AbortSignal, onGone: () => void): Response {
-  const encoder = new TextEncoder();
-  let stop = () => {};
-  const stream = new ReadableStream<Uint8Array>({
-    start(controller) {
-      const write = (text: string) => controller.enqueue(encoder.encode(text));
-      const timer = setInterval(() => write(': still here\n\n'), KEEP_ALIVE);
-      const unfollow = log.follow(after, write, () => {
-        stop();
-        controller.close();
-      });
-      stop = () => {
-        clearInterval(timer);
-        unfollow();
-      };
-    },
-    cancel() {
-      stop();
-      onGone();
-    },
-  });
-  gone.addEventListener('abort', () => onGone(), { once: true });
-  return new Response(stream, {
-    headers: {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-      'x-accel-buffering': 'no',
-    },
-  });
+  const { type, data, metadata } = output;
+  if (output.type === 'result' || output.displayId === undefined) return { type, data, metadata };
+  return { type, data, metadata, display_id: output.displayId, ...(output.update && { update: true }) };
 }

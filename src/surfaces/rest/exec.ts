@@ -2,35 +2,40 @@
 
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
 import type { Calls, RunningCall } from '../../sessions/calls.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
 import { goneSignal } from './caller.ts';
 import { type ExecAnswer, execAnswer, toAnswer } from './exec-answer.ts';
 import { type ExecBody, execBody, toCall } from './exec-request.ts';
-import type { Metrics } from './metrics.ts';
+import { type JsonBody, jsonBody } from './json-body.ts';
+import { refusalOf } from './language-refusal.ts';
+import { lateFailure } from './late-failure.ts';
+import { patientJson, writtenJson } from './patient-json.ts';
 import type { RestEnv } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
-import type { Limiter } from './rate-limit.ts';
 import type { Versions } from './versions.ts';
 
 export interface ExecOptions {
   calls: Calls;
   shared: SharedSessions;
-  limiter: Limiter;
-  metrics: Metrics;
   versions: Versions;
+  /** Milliseconds of silence after which a caller is sent a sign of life. */
+  silence: number;
+  log: Logger;
 }
 
 const route = createRoute({
   method: 'post',
   path: '/exec',
+  operationId: 'runCode',
   summary: 'Run code',
   request: { body: { content: { 'application/json': { schema: execBody } }, required: true } },
   responses: {
     200: {
       description:
         'What it printed, what it wrote, how it ended. What the code itself got wrong is told here, in stderr.',
-      content: { 'application/json': { schema: execAnswer } },
+      content: writtenJson(execAnswer),
     },
   },
 });
@@ -38,6 +43,7 @@ const route = createRoute({
 const removal = createRoute({
   method: 'delete',
   path: '/sessions/{session}',
+  operationId: 'deleteSession',
   summary: 'End a session, and forget all of it',
   request: { params: z.object({ session: z.string() }) },
   responses: {
@@ -52,13 +58,19 @@ export function execRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
   const app = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
   app.openapi(route, async (c) => {
     const body = c.req.valid('json');
-    const leave = options.limiter.enter(c.get('principal'));
-    try {
-      const call = await options.calls.start(toCall(body, c.get('principal'), goneSignal(c)));
-      return c.json(await answerOf(call, body, options), 200);
-    } finally {
-      leave();
-    }
+    const principal = c.get('principal');
+    const gone = goneSignal(c);
+    let call: RunningCall | undefined;
+    const run = async () => {
+      call = await options.calls.start(toCall(body, principal, gone));
+      return bodyOf(call, answerOf(call, body, options));
+    };
+    const refuse = async (error: unknown) => jsonBody(await refusalOf(error, body, principal, options));
+    return patientJson(run().catch(refuse), {
+      gone,
+      silence: options.silence,
+      onLate: (error) => lateFailure(error, call, options.log),
+    });
   });
   app.openapi(removal, async (c) => {
     const { session } = c.req.valid('param');
@@ -68,7 +80,17 @@ export function execRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
   return app;
 }
 
-/** Waits for the end of a call, and counts it. */
+/** An answer that holds what the call printed until it is sent. */
+export async function bodyOf(call: RunningCall, answer: Promise<object>): Promise<JsonBody> {
+  try {
+    return jsonBody(await answer, call.printed);
+  } catch (error) {
+    call.printed.release();
+    throw error;
+  }
+}
+
+/** Waits for the end of a call. */
 export async function answerOf(
   call: RunningCall,
   body: Pick<ExecBody, 'lang' | 'runtime_session_hint'>,
@@ -76,7 +98,6 @@ export async function answerOf(
 ): Promise<ExecAnswer> {
   const result = await call.finished;
   const { record } = result;
-  options.metrics.execution(record.interpreter, record.outcome ?? 'none', record.wall ?? 0);
   const about = {
     language: options.versions.languageOf(record.interpreter),
     version: await options.versions.versionOf(record.interpreter),

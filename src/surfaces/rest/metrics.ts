@@ -2,6 +2,9 @@
 
 import type { Handler, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
+import { languageNamed } from '../../interpreters/process/languages.ts';
+import { BUILTIN } from '../../sessions/interpreter-pool.ts';
+import type { ExecutionRecord } from '../../sessions/record.ts';
 import type { RestEnv } from './principal.ts';
 import { CONTENT_TYPE, createRegistry } from './prometheus.ts';
 
@@ -11,8 +14,8 @@ const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 export interface Metrics {
   middleware: MiddlewareHandler<RestEnv>;
   handler: Handler<RestEnv>;
-  /** Language and outcome come from short lists of ours, never from a request: each pair is a series that stays. */
-  execution(language: string, outcome: string, seconds: number): void;
+  /** Counts an execution that has ended, on whichever surface it began. */
+  execution(record: Pick<ExecutionRecord, 'interpreter' | 'outcome' | 'wall'>): void;
   uploaded(bytes: number): void;
   downloaded(bytes: number): void;
   gauge(name: string, help: string, read: () => number): void;
@@ -44,13 +47,19 @@ export function createMetrics(): Metrics {
       requests(1, { route, status: c.res.status });
     },
     handler: (c) => c.body(registry.render(), 200, { 'content-type': CONTENT_TYPE }),
-    execution(language, outcome, time) {
-      executions(1, { language, outcome });
-      seconds(time, { language });
+    execution({ interpreter, outcome, wall }) {
+      const language = isCounted(interpreter) ? interpreter : 'other';
+      executions(1, { language, outcome: outcome ?? 'none' });
+      if (wall !== null) seconds(wall, { language });
     },
     uploaded: (bytes) => uploads(bytes),
     downloaded: (bytes) => downloads(bytes),
     gauge: registry.gauge,
     render: registry.render,
   };
+}
+
+/** An interpreter that a caller has named is counted with all others of its kind: each name would be a series that stays. */
+function isCounted(interpreter: string): boolean {
+  return interpreter === BUILTIN || languageNamed(interpreter) !== undefined;
 }

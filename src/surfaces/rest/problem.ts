@@ -6,8 +6,8 @@ import { HTTPException } from 'hono/http-exception';
 import type { ZodError } from 'zod';
 import { CuvetteError, type ErrorCode } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { retryAfterOf } from '../../sessions/admission.ts';
 import type { RestEnv } from './principal.ts';
-import { retryAfterOf } from './rate-limit.ts';
 import { hideSecret } from './secrets.ts';
 
 /** A path that is not there is the HTTP surface's own; all else is in the table of errors. */
@@ -45,6 +45,12 @@ export function problem(error: unknown): Response {
   return answer(describe(error));
 }
 
+/** What a caller is told of an error, where it is not told by a status. */
+export function explain(error: unknown): { code: string; sentence: string } {
+  const { code, detail } = describe(error);
+  return { code, sentence: detail };
+}
+
 export const notFound: NotFoundHandler<RestEnv> = (c) =>
   answer({
     status: 404,
@@ -67,12 +73,14 @@ export function refuseInvalid(
     );
   }
   const { issues } = result.error;
-  const sentences = issues.map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message));
+  const sentences = issues
+    .slice(0, MOST_ISSUES)
+    .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message));
   const isEntity = issues.some(({ path }) => path.at(-1) === 'entity_id');
   return problem(
     new CuvetteError(
       isEntity ? 'invalid_entity' : 'invalid_input',
-      `The request's ${result.target} is wrong: ${sentences.slice(0, MOST_ISSUES).join('; ')}.`,
+      `The request's ${result.target} is wrong: ${sentences.join('; ')}.`,
     ),
   );
 }

@@ -17,8 +17,12 @@ import {
 } from '../../sessions/tool-channel.ts';
 import { toolName } from '../../sessions/tool-names.ts';
 import { goneSignal } from './caller.ts';
-import { answerOf, type ExecOptions } from './exec.ts';
-import { execBody, interpreterFor, toCall } from './exec-request.ts';
+import { answerOf, bodyOf, type ExecOptions } from './exec.ts';
+import { execBody, interpreterFor, listOf, toCall } from './exec-request.ts';
+import { type JsonBody, jsonBody } from './json-body.ts';
+import { refusalOf } from './language-refusal.ts';
+import { lateFailure } from './late-failure.ts';
+import { patientJson, writtenJson } from './patient-json.ts';
 import type { RestEnv } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
 
@@ -30,23 +34,25 @@ const LONGEST_TIMEOUT = 300_000;
 /** A program whose caller never comes back is ended. */
 const ABANDONED = 5 * 60_000;
 const MOST_CALLS = 1000;
+const MOST_TOOLS = 1000;
+/** One of the few words that clients pass on. */
+const FAILED = 'Execution failed or timed out';
 
 const body = execBody
   .partial({ lang: true, code: true })
   .extend({
     language: z.string().nullish(),
-    tools: z.array(z.object({ name: z.string().min(1).max(200) })).nullish(),
+    tools: listOf(z.object({ name: z.string().min(1).max(200) }), MOST_TOOLS).nullish(),
     continuation_token: z.string().nullish(),
-    tool_results: z
-      .array(
-        z.object({
-          call_id: z.string(),
-          result: z.unknown().optional(),
-          is_error: z.boolean().nullish(),
-          error_message: z.string().nullish(),
-        }),
-      )
-      .nullish(),
+    tool_results: listOf(
+      z.object({
+        call_id: z.string(),
+        result: z.unknown().optional(),
+        is_error: z.boolean().nullish(),
+        error_message: z.string().nullish(),
+      }),
+      MOST_CALLS,
+    ).nullish(),
   })
   .openapi('ProgrammaticExecution');
 
@@ -66,16 +72,18 @@ const answer = z
 const route = createRoute({
   method: 'post',
   path: '/exec/programmatic',
+  operationId: 'runCodeWithTools',
   summary: 'Run code that calls your tools',
   request: { body: { content: { 'application/json': { schema: body } }, required: true } },
   responses: {
-    200: { description: 'Questions, or the end.', content: { 'application/json': { schema: answer } } },
+    200: { description: 'Questions, or the end.', content: writtenJson(answer) },
   },
 });
 
 const cancellation = createRoute({
   method: 'post',
   path: '/exec/programmatic/cancel',
+  operationId: 'cancelCodeWithTools',
   summary: 'Stop a program that calls tools',
   request: {
     body: {
@@ -117,6 +125,13 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
   app.openapi(route, async (c) => {
     const given = c.req.valid('json');
     const owner = c.get('principal').id;
+    const gone = goneSignal(c);
+    const answerWith = (work: Promise<JsonBody>, run: () => Run | undefined) =>
+      patientJson(work, {
+        gone,
+        silence: options.silence,
+        onLate: (error) => ({ ...lateFailure(error, run()?.call, options.log), status: 'error', error: FAILED }),
+      });
     if (given.continuation_token) {
       const run = [...runs].find((one) => one.token === given.continuation_token && one.owner === owner);
       if (!run)
@@ -124,18 +139,21 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
       run.token = undefined;
       clearTimeout(run.abandoned);
       for (const result of given.tool_results ?? []) run.channel.answer(result);
-      return c.json(await goOn(run, goneSignal(c)), 200);
+      return answerWith(goOn(run, gone), () => run);
     }
     if (given.code === undefined) throw new CuvetteError('invalid_input', 'Give code to run, or a continuation_token.');
-    const leave = options.limiter.enter(c.get('principal'));
-    try {
-      const run = await start({ ...given, code: given.code }, owner, c.req.header('x-librechat-code-request-id'), c);
-      run.call.finished.finally(leave).catch(() => {});
-      return c.json(await goOn(run, goneSignal(c)), 200);
-    } catch (error) {
-      leave();
-      throw error;
-    }
+    const { code } = given;
+    let run: Run | undefined;
+    const begin = async () => {
+      run = await start({ ...given, code }, owner, c.req.header('x-librechat-code-request-id'), c);
+      return goOn(run, gone);
+    };
+    const refuse = async (error: unknown) => {
+      const refused = { ...given, lang: langOf(given) };
+      const refusal = await refusalOf(error, refused, c.get('principal'), options);
+      return jsonBody({ ...refusal, status: 'error', error: refusal.stderr.trim() });
+    };
+    return answerWith(begin().catch(refuse), () => run);
   });
 
   app.openapi(cancellation, (c) => {
@@ -151,7 +169,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     requestId: string | undefined,
     c: { get(name: 'principal'): RestEnv['Variables']['principal'] },
   ): Promise<Run> {
-    const lang = given.lang ?? given.language ?? 'py';
+    const lang = langOf(given);
     const interpreter = interpreterFor(lang);
     const language = interpreter === 'bash' ? 'bash' : 'python';
     if (language === 'python' && interpreter !== 'builtin')
@@ -208,7 +226,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
   }
 
   /** Lets the program work until it asks, ends, or has used up its time. */
-  async function goOn(run: Run, signal: AbortSignal): Promise<z.infer<typeof answer>> {
+  async function goOn(run: Run, signal: AbortSignal): Promise<JsonBody> {
     const began = performance.now();
     const timer = setTimeout(() => {
       run.isTimedOut = true;
@@ -220,7 +238,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     signal.removeEventListener('abort', stop);
     clearTimeout(timer);
     run.left = Math.max(1, run.left - (performance.now() - began));
-    return isAsking ? ask(run) : finish(run);
+    return isAsking ? jsonBody(ask(run)) : bodyOf(run.call, finish(run));
   }
 
   function ask(run: Run): z.infer<typeof answer> {
@@ -236,7 +254,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     };
   }
 
-  async function finish(run: Run): Promise<z.infer<typeof answer>> {
+  async function finish(run: Run): Promise<object> {
     const { lang } = run;
     const result = await answerOf(run.call, { lang, runtime_session_hint: undefined }, options);
     const { record } = run.call.execution;
@@ -247,12 +265,16 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
         : record.reason?.code === 'output-limit'
           ? 'stdout length exceeded'
           : record.outcome === 'cancelled' || record.reason?.code === 'not-started'
-            ? 'Execution failed or timed out'
+            ? FAILED
             : undefined;
     return failed ? { ...result, status: 'error', error: failed } : { ...result, status: 'completed' };
   }
 
   return app;
+}
+
+function langOf({ lang, language }: z.infer<typeof body>): string {
+  return lang ?? language ?? 'py';
 }
 
 /** Resolves once the program has asked, and a moment more has passed in which it may ask for more. */

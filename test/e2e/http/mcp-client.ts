@@ -2,6 +2,7 @@
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { onTestFinished } from 'vitest';
+import { HANGS_AFTER } from '../harness.ts';
 import type { Service } from './service.ts';
 
 export async function connectMcp({ url }: Service, path = '/mcp', headers: Record<string, string> = {}) {
@@ -10,7 +11,10 @@ export async function connectMcp({ url }: Service, path = '/mcp', headers: Recor
   onTestFinished(() => client.close());
 
   async function call(name: string, given: Record<string, unknown> = {}) {
-    const result = await client.callTool({ name, arguments: given }, { timeout: 40_000 });
+    const result = await client.callTool(
+      { name, arguments: given, _meta: { 'cuvette/structured': true } },
+      { timeout: HANGS_AFTER },
+    );
     const texts = result.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
     const { content, structuredContent: structured, isError = false } = result;
     return { text: texts.join('\n'), content, structured, isError };

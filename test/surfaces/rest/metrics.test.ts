@@ -38,26 +38,35 @@ describe('what the service counts', () => {
 
   it('executions, by language and outcome, and how long they took', () => {
     const metrics = createMetrics();
-    metrics.execution('python', 'ok', 0.02);
-    metrics.execution('python', 'ok', 0.025);
-    metrics.execution('python', 'timeout', 400);
-    metrics.execution('bash', 'ok', 1);
+    metrics.execution({ interpreter: 'builtin', outcome: 'ok', wall: 0.02 });
+    metrics.execution({ interpreter: 'builtin', outcome: 'ok', wall: 0.025 });
+    metrics.execution({ interpreter: 'builtin', outcome: 'timeout', wall: 400 });
+    metrics.execution({ interpreter: 'bash', outcome: 'ok', wall: 1 });
     const text = metrics.render();
     expect(lines(text, 'cuvette_executions_total')).toEqual([
-      'cuvette_executions_total{language="python",outcome="ok"} 2',
-      'cuvette_executions_total{language="python",outcome="timeout"} 1',
+      'cuvette_executions_total{language="builtin",outcome="ok"} 2',
+      'cuvette_executions_total{language="builtin",outcome="timeout"} 1',
       'cuvette_executions_total{language="bash",outcome="ok"} 1',
     ]);
-    expect(lines(text, 'cuvette_execution_seconds_bucket{language="python"').slice(0, 3)).toEqual([
-      'cuvette_execution_seconds_bucket{language="python",le="0.005"} 0',
-      'cuvette_execution_seconds_bucket{language="python",le="0.01"} 0',
-      'cuvette_execution_seconds_bucket{language="python",le="0.025"} 2',
+    expect(lines(text, 'cuvette_execution_seconds_bucket{language="builtin"').slice(0, 3)).toEqual([
+      'cuvette_execution_seconds_bucket{language="builtin",le="0.005"} 0',
+      'cuvette_execution_seconds_bucket{language="builtin",le="0.01"} 0',
+      'cuvette_execution_seconds_bucket{language="builtin",le="0.025"} 2',
     ]);
-    expect(text).toContain('cuvette_execution_seconds_bucket{language="python",le="300"} 2\n');
-    expect(text).toContain('cuvette_execution_seconds_bucket{language="python",le="+Inf"} 3\n');
-    expect(text).toContain('cuvette_execution_seconds_sum{language="python"} 400.045\n');
-    expect(text).toContain('cuvette_execution_seconds_count{language="python"} 3\n');
+    expect(text).toContain('cuvette_execution_seconds_bucket{language="builtin",le="300"} 2\n');
+    expect(text).toContain('cuvette_execution_seconds_bucket{language="builtin",le="+Inf"} 3\n');
+    expect(text).toContain('cuvette_execution_seconds_sum{language="builtin"} 400.045\n');
+    expect(text).toContain('cuvette_execution_seconds_count{language="builtin"} 3\n');
     expect(text).toContain('cuvette_execution_seconds_count{language="bash"} 1\n');
+  });
+
+  it('counts executions of interpreters that callers have named as one language', () => {
+    const metrics = createMetrics();
+    for (const interpreter of ['mine', 'colab', 'x'.repeat(100)])
+      metrics.execution({ interpreter, outcome: 'ok', wall: 0.02 });
+    expect(lines(metrics.render(), 'cuvette_executions_total')).toEqual([
+      'cuvette_executions_total{language="other",outcome="ok"} 3',
+    ]);
   });
 
   it('bytes, its own memory and time, and what others read out', () => {

@@ -1,0 +1,84 @@
+/** The sessions of a service as its settings make them: where their folders are, and how their code is confined. */
+
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import { zygoteSpec } from '../interpreters/python/environment.ts';
+import { probePlace } from '../interpreters/python/place.ts';
+import { isLoopback } from '../loopback.ts';
+import { ownFolder } from '../paths.ts';
+import type { Foundation } from '../sessions/foundation.ts';
+import type { Elsewhere } from '../sessions/interpreter-pool.ts';
+import { createSharedSessions, type SharedSessions } from '../sessions/shared-sessions.ts';
+import { openConfinement } from './confinement.ts';
+
+export interface ServiceSessions {
+  shared: SharedSessions;
+  /** A sentence on how they are confined, for people. */
+  description: string;
+  /** Where confined code finds programs; undefined if it is not confined. */
+  searchPath: string | undefined;
+  close(isLeaving: boolean): Promise<void>;
+}
+
+/**
+ * Where sessions have their workspaces, and where files are kept. A folder that the user has named holds both, and may be one that
+ * others can look into, as `mkdir -p` makes it: all that is made in it is closed to them.
+ */
+export function serviceFolders({ uploadsDir, notebooksDir }: Config, data: string) {
+  if (notebooksDir) ownFolder(notebooksDir);
+  if (!uploadsDir) return { root: join(data, 'files'), files: join(data, 'files'), workspaces: join(data, 'sessions') };
+  const root = ownFolder(uploadsDir);
+  return { root, files: join(root, '.files'), workspaces: root };
+}
+
+export async function openServiceSessions(options: {
+  config: Config;
+  foundation: Foundation;
+  /** Whose files are kept under an id, if any. */
+  ownerOf?(id: string): string | undefined;
+  onRemoved?(id: string): void;
+  /** Interpreters of the labs that an owner has attached. */
+  elsewhereOf?: ((owner: string) => Elsewhere) | undefined;
+}): Promise<ServiceSessions> {
+  const { config, foundation, elsewhereOf, ownerOf, onRemoved } = options;
+  const python = await foundation.environment.state().then(
+    (state) => zygoteSpec(state).python,
+    () => undefined,
+  );
+  const { workspaces } = serviceFolders(config, foundation.paths.data);
+  const confinement = await openConfinement({
+    config,
+    foundation,
+    python,
+    sessions: workspaces,
+    isOpen: !isLoopback(config.host),
+  });
+  const { sandbox } = confinement;
+  const place = !sandbox && python ? await probePlace(python) : { isPossible: false, problem: 'there is no Python' };
+  const description =
+    sandbox || place.isPossible
+      ? confinement.description
+      : `${confinement.description}; code sees /mnt/data elsewhere (${place.problem})`;
+  const shared = createSharedSessions({
+    foundation,
+    place: place.isPossible,
+    sandbox,
+    folder: workspaces,
+    most: config.maxSessions,
+    idle: config.sessionIdle,
+    age: config.sessionAge,
+    keep: config.keepFiles,
+    ...(elsewhereOf && { elsewhereOf }),
+    ...(ownerOf && { ownerOf }),
+    ...(onRemoved && { onRemoved }),
+  });
+  return {
+    shared,
+    description,
+    searchPath: sandbox?.searchPath,
+    async close(isLeaving) {
+      await shared.close(isLeaving);
+      await confinement.close();
+    },
+  };
+}

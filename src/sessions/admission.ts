@@ -1,0 +1,103 @@
+/**
+ * Limits how many executions one caller may start in a minute and have at once, and reports each execution that has ended.
+ * Every surface starts executions through it, so that limits and metrics hold for all of them.
+ */
+
+import { CuvetteError } from '../errors.ts';
+import type { ExecutionRecord } from './record.ts';
+
+const MINUTE = 60_000;
+
+export interface Admission {
+  /** Starts an execution of this caller, unless a limit forbids it: then it throws `rate_limited`, and nothing starts. */
+  admit<Started extends { finished: Promise<{ record: ExecutionRecord }> }>(
+    caller: string,
+    start: () => Promise<Started>,
+  ): Promise<Started>;
+}
+
+interface Use {
+  /** When the executions of the last minute began, the oldest first. */
+  started: number[];
+  running: number;
+}
+
+export interface AdmissionOptions {
+  /** 0 is no limit. */
+  rateLimit: number;
+  /** 0 is no limit. */
+  maxRunning: number;
+  /** Is told of each execution that has ended. */
+  onEnded?(record: ExecutionRecord): void;
+  now?(): number;
+}
+
+export function createAdmission({
+  rateLimit,
+  maxRunning,
+  onEnded,
+  now = () => performance.now(),
+}: AdmissionOptions): Admission {
+  const uses = new Map<string, Use>();
+  let swept = now();
+
+  function forgetOld(time: number): void {
+    for (const [caller, use] of uses) {
+      use.started = use.started.filter((start) => time - start < MINUTE);
+      if (use.started.length === 0 && use.running === 0) uses.delete(caller);
+    }
+    swept = time;
+  }
+
+  /** Throws `rate_limited`; else counts the execution until the returned function is called. */
+  function enter(caller: string): () => void {
+    if (rateLimit === 0 && maxRunning === 0) return () => {};
+    const time = now();
+    if (time - swept >= MINUTE) forgetOld(time);
+    const use = uses.get(caller) ?? { started: [], running: 0 };
+    if (maxRunning > 0 && use.running >= maxRunning)
+      throw tooMany(`At most ${maxRunning} executions may run at once, and so many do. Wait until one has ended.`, 1);
+    if (rateLimit > 0) {
+      use.started = use.started.filter((start) => time - start < MINUTE);
+      const [oldest] = use.started;
+      if (oldest !== undefined && use.started.length >= rateLimit) {
+        const seconds = Math.max(1, Math.ceil((oldest + MINUTE - time) / 1000));
+        throw tooMany(`At most ${rateLimit} executions may start in a minute. Try again in ${seconds} s.`, seconds);
+      }
+      use.started.push(time);
+    }
+    use.running += 1;
+    uses.set(caller, use);
+    return () => {
+      use.running -= 1;
+    };
+  }
+
+  return {
+    async admit(caller, start) {
+      const leave = enter(caller);
+      try {
+        const started = await start();
+        started.finished
+          .then(({ record }) => onEnded?.(record))
+          .catch(() => {})
+          .finally(leave);
+        return started;
+      } catch (error) {
+        leave();
+        throw error;
+      }
+    },
+  };
+}
+
+/** Seconds after which it makes sense to try again, where an error knows. */
+export function retryAfterOf(error: CuvetteError): number | undefined {
+  const { cause } = error;
+  if (typeof cause !== 'object' || cause === null || !('retryAfterSeconds' in cause)) return undefined;
+  return typeof cause.retryAfterSeconds === 'number' ? cause.retryAfterSeconds : undefined;
+}
+
+export function tooMany(message: string, retryAfterSeconds: number): CuvetteError {
+  return new CuvetteError('rate_limited', message, { cause: { retryAfterSeconds } });
+}
