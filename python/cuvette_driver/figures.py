@@ -1,15 +1,28 @@
-"""matplotlib's figures: they come out as PNG when they are shown, and at the end of the cell."""
+"""matplotlib's figures: they come out as PNG when they are shown, and at the end of the cell, with the files they were saved to."""
 
 from __future__ import annotations
 
 import io
+import itertools
+import os
 import sys
-from typing import Any
+import weakref
+from typing import Any, NamedTuple
 
 BACKEND = "module://cuvette_driver.figure_backend"
 LARGEST_SIDE = 3000
 
+
+class Shown(NamedTuple):
+    display_id: str
+    data: dict[str, Any]
+
+
 _publisher: Any = None
+_numbers = itertools.count(1)
+# The files that figures were saved to, and what they were shown as in this cell, since they last changed.
+_saved: weakref.WeakKeyDictionary[Any, list[str]] = weakref.WeakKeyDictionary()
+_shown: weakref.WeakKeyDictionary[Any, Shown] = weakref.WeakKeyDictionary()
 
 
 def attach(publisher: Any) -> None:
@@ -32,10 +45,19 @@ def show(*_: Any, **__: Any) -> None:
         for manager in Gcf.get_all_fig_managers():
             figure = manager.canvas.figure
             if figure.axes or figure.lines or figure.texts or figure.images or figure.patches:
-                _publisher.display({"image/png": png_of(figure), "text/plain": repr(figure)})
+                forget_if_changed(figure)
+                shown = Shown("figure-%d" % next(_numbers), {"image/png": png_of(figure), "text/plain": repr(figure)})
+                publish(figure, shown, False)
+                _shown[figure] = shown
+                figure.stale = False
     finally:
         # A figure that cannot be drawn goes too: it would fail every later cell.
         Gcf.destroy_all()
+
+
+def publish(figure: Any, shown: Shown, update: bool) -> None:
+    saved = _saved.get(figure)
+    _publisher.display(shown.data, {"saved_as": saved} if saved else None, shown.display_id, update)
 
 
 def png_of(figure: Any) -> bytes:
@@ -43,3 +65,36 @@ def png_of(figure: Any) -> bytes:
     target = io.BytesIO()
     figure.savefig(target, format="png", dpi=min(figure.dpi, LARGEST_SIDE / side), bbox_inches="tight")
     return target.getvalue()
+
+
+def forget_if_changed(figure: Any) -> None:
+    """matplotlib calls a figure stale from a change until it is next drawn."""
+    if figure.stale:
+        _saved.pop(figure, None)
+        _shown.pop(figure, None)
+
+
+def forget_shown() -> None:
+    """At the end of a cell: what is saved in another is another matter."""
+    _shown.clear()
+
+
+def note_saved(figure: Any, target: Any) -> None:
+    """After a figure was written to a target, which has left it as it was."""
+    paths = [path for path in paths_of(target, figure) if os.path.isfile(path)]
+    if paths:
+        _saved[figure] = [*_saved.get(figure, ()), *paths]
+    figure.stale = False
+    shown = _shown.get(figure)
+    if paths and shown is not None:
+        publish(figure, shown, True)
+
+
+def paths_of(target: Any, figure: Any) -> list[str]:
+    """Where the bytes of a target can be; none for one that is only in memory."""
+    name = target if isinstance(target, (str, os.PathLike)) else getattr(target, "name", None)
+    if not isinstance(name, (str, os.PathLike)):
+        return []
+    path = os.path.realpath(os.fspath(name))
+    # A name without an extension gets one.
+    return [path, path.rstrip(".") + "." + figure.canvas.get_default_filetype()]

@@ -118,6 +118,7 @@ class Worker:
         if figures.are_open():
             shown = self.guarded(figures.show)
             ending = ending or shown
+        figures.forget_shown()
         self.streams.flush()
         if self.is_forked_copy:
             os._exit(exit_code(ending))  # A copy that user code forked off has come to the end of the cell.

@@ -79,6 +79,17 @@ class Figures(PreloadedTest):
         outcome = self.run_ok("plt.get_fignums()")
         self.assertEqual((outcome.of("display"), outcome.result), ([], "[]"))
 
+    def test_saved_figure_is_shown_once_with_its_files(self):
+        outcome = self.run_ok("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.savefig('a.png', transparent=True); plt.savefig('b.pdf')\nplt.show()")
+        self.assertEqual(len(images(outcome)), 1)
+        saved = outcome.of("display")[0]["metadata"]["saved_as"]
+        self.assertEqual([os.path.basename(path) for path in saved], ["a.png", "b.pdf"])
+        self.assertTrue(all(map(os.path.isabs, saved)), saved)
+
+    def test_figure_that_was_drawn_since_its_change_counts_as_changed(self):
+        outcome = self.run_ok("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.savefig('a.png')\nplt.title('t'); plt.gcf().canvas.draw()\nplt.show()")
+        self.assertEqual(outcome.of("display")[0]["metadata"], {})
+
     def test_closed_and_empty_figures_are_not_shown(self):
         outcome = self.run_ok("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.close()\nplt.figure();")
         self.assertEqual(outcome.of("display"), [])

@@ -48,6 +48,18 @@ test('a figure comes as an image', async () => {
   expect(image?.type === 'image' && Buffer.from(image.data, 'base64').subarray(1, 4).toString()).toBe('PNG');
 });
 
+test.each([
+  ['saved, then shown', 'plt.savefig("p.png"); plt.show()'],
+  ['shown, then saved', 'plt.show(); fig.savefig("p.png")'],
+  ['saved', 'plt.savefig("p.png"); plt.savefig("p.pdf")'],
+])('a figure that is %s comes as an image once', async (_, code) => {
+  const { execute } = await connect();
+  const { content } = await execute(`import matplotlib.pyplot as plt; fig = plt.figure(); plt.plot([1, 3]); ${code}`, {
+    session: 'new',
+  });
+  expect(content.filter(({ type }) => type !== 'text').map(({ type }) => type)).toEqual(['image']);
+});
+
 test('an error is told as one, with its reason', async () => {
   const { execute } = await connect();
   const { isError, structured, text } = await execute('1/0');
