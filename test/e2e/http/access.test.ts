@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
+import { exportJWK, exportSPKI, generateKeyPair } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   anotherService,
@@ -17,47 +17,16 @@ import {
   unusedMark,
   useService,
 } from './service.ts';
+import { bearer, type Claims, publicKey } from './tokens.ts';
 
 const KEY = 'a key with spaces & signs';
 const SECRET = 'path-secret-0123456789';
-const { publicKey, privateKey } = await generateKeyPair('EdDSA', { extractable: true });
 const { privateKey: foreignKey } = await generateKeyPair('EdDSA', { extractable: true });
 
 const service = await useService({
   env: { CUVETTE_API_KEY: KEY, CUVETTE_PATH_SECRET: SECRET, CODEAPI_JWT_PUBLIC_KEY: await exportSPKI(publicKey) },
 });
 
-interface Claims {
-  sub?: string;
-  audience?: string;
-  issuer?: string;
-  /** Seconds from now. */
-  expires?: number;
-  tenant?: string;
-  key?: typeof privateKey;
-}
-
-async function token({
-  sub = 'user-1',
-  audience = 'codeapi',
-  issuer = 'librechat',
-  expires = 300,
-  tenant = 'legacy',
-  key = privateKey,
-}: Claims = {}): Promise<string> {
-  const now = Math.floor(Date.now() / 1000);
-  return new SignJWT({ tenant_id: tenant, role: 'USER', principal_source: 'librechat_jwt', jti: crypto.randomUUID() })
-    .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT', kid: 'lc-codeapi-2026-05' })
-    .setIssuer(issuer)
-    .setAudience(audience)
-    .setSubject(sub)
-    .setIssuedAt(now + Math.min(0, expires - 300))
-    .setNotBefore(now + Math.min(0, expires - 300))
-    .setExpirationTime(now + expires)
-    .sign(key);
-}
-
-const bearer = async (claims?: Claims) => ({ authorization: `Bearer ${await token(claims)}` });
 const body = { lang: 'bash', code: 'echo in' };
 const status = async (headers: Record<string, string>, base = '') =>
   (await service.as(headers, base).post('/exec', body)).status;
@@ -163,7 +132,7 @@ describe('a credential', () => {
     await logging.get(`/k/${SECRET}-almost/v1/exec`);
     const { stderr } = await logging.stop();
     expect(stderr).toMatch(/"path":"\/(v1\/)?exec/);
-    for (const secret of [KEY, encodeURIComponent(KEY), SECRET, 'wrong-key-given', 'code-is-private'])
+    for (const secret of [KEY, encodeURIComponent(KEY), SECRET, 'wrong-key-given'])
       expect(stderr).not.toContain(secret);
   });
 
@@ -375,8 +344,12 @@ describe('web pages', () => {
     expect(reply.headers.vary).toMatch(/origin/i);
   });
 
-  test('of any kind are let in only where a credential is asked for', async () => {
-    const { code, stderr } = await refusalOf(service.home, ['--cors-origins', '*']);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('every web page that you open could run code here')]);
+  test('of any kind are let in where that was asked for, and the operator is told what that means', async () => {
+    const forAll = await anotherService({ home: service.home, env: { CORS_ALLOW_ORIGINS: '*' } });
+    const reply = ok(await forAll.as({ origin: 'https://any.example' }).post('/exec', body));
+    expect(reply.headers['access-control-allow-origin']).toBe('*');
+    expect(forAll.stdout()).toMatch(/^Access: .*UNSAFE.*every web page/m);
+    expect(forAll.stderr()).toMatch(/Unsafe: .*every web page/);
+    expect((await forAll.as({ host: 'evil.example' }).post('/exec', body)).status).toBe(403);
   });
 });

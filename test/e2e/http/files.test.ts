@@ -32,11 +32,14 @@ describe.each([
 ])('what %s does with its inputs', (lang, code) => {
   const run = (shell: string, more: object = {}) => service.exec({ lang, code: code(shell), ...more });
 
-  test('one that is only read is inherited', async () => {
+  test('one that is only read is inherited, for a client that knows what that means', async () => {
     const uploaded = await service.upload('in.txt', 'in');
-    const answer = await run('cat in.txt', { files: [ref(uploaded)] });
+    const { session_id, ...reference } = ref(uploaded);
+    const answer = await run('cat in.txt', { files: [{ ...reference, storage_session_id: session_id }] });
     expect(answer.files).toMatchObject([{ id: uploaded.files[0]?.id, name: 'in.txt', inherited: true }]);
     expect(answer.deleted_files).toBeUndefined();
+    const older = await run('cat in.txt', { files: [{ ...reference, session_id }] });
+    expect([older.stdout, older.files]).toEqual(['in', []]);
   });
 
   test('one that is changed gets a new id under its name, and the old one stays as it was', async () => {
@@ -159,7 +162,9 @@ describe('outputs', () => {
 describe('inputs', () => {
   test('go where the call says, not where they were uploaded to', async () => {
     const uploaded = await service.upload('original.txt', 'x');
-    const answer = await service.bash('find . -type f', { files: [ref(uploaded, 'other/place.txt')] });
+    const { session_id, ...reference } = ref(uploaded, 'other/place.txt');
+    const files = [{ ...reference, storage_session_id: session_id }];
+    const answer = await service.bash('find . -type f', { files });
     expect(answer.stdout).toBe('./other/place.txt\n');
     expect(answer.files[0]?.name).toBe('other/place.txt');
   });

@@ -1,9 +1,10 @@
 /** What operators see: how the service is, what it counts, what it is set to; and that it ends without leaving a trace. */
 
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { allGone, createHome, type Home, parentOf, processesOf, runCli } from '../harness.ts';
+import { allGone, createHome, type Home, parentOf, processesOf, ROOT, runCli } from '../harness.ts';
 import { anotherService, endHome, nameOf, ok, refusalOf, startService, useService } from './service.ts';
 
 const service = await useService();
@@ -39,24 +40,39 @@ describe('GET /health', () => {
     expect(health.runtime_capabilities.bash).toMatchObject({ available: true, missing: [] });
   });
 
-  test('tells of the folders that are set, and they are used', async () => {
-    const [uploads, notebooks] = [join(service.home.root, 'u'), join(service.home.root, 'n')];
-    const other = await anotherService({
-      home: service.home,
-      env: { UPLOADS_DIR: uploads, NOTEBOOKS_DIR: notebooks, MAX_SESSIONS: '7', EXECUTION_TIMEOUT: '11' },
-    });
-    const uploaded = await other.upload('f', 'x', { entity_id: 'folders' });
-    await other.python('1', { entity_id: 'folders' });
-    expect(ok(await other.get('/health')).json()).toMatchObject({
-      uploads_dir: uploads,
-      notebooks_dir: notebooks,
-      max_sessions: 7,
-      execution_timeout: 11,
-    });
-    expect(readdirSync(uploads, { recursive: true }).map(String)).toContainEqual(
-      expect.stringContaining(uploaded.files[0]?.id ?? '-'),
-    );
-    expect(readdirSync(notebooks)).toContain(uploaded.session_id);
+  test('counts the sessions that were ended to make room', async () => {
+    const other = await anotherService({ home: service.home, env: { MAX_SESSIONS: '2' } });
+    const cleaned = async () => ok(await other.get('/health')).json<{ cleaned_sessions: number }>().cleaned_sessions;
+    expect(await cleaned()).toBe(0);
+    for (const entity_id of ['one', 'two', 'three', 'four']) await other.python('1', { entity_id });
+    expect(await cleaned()).toBe(2);
+  });
+
+  test('tells of the folders that are set, and they are used, as mkdir makes them', async () => {
+    const home = createHome();
+    const [uploads, notebooks] = [join(home.root, 'u'), join(home.root, 'n')];
+    for (const folder of [uploads, notebooks]) mkdirSync(folder, { mode: 0o755 });
+    const env = { UPLOADS_DIR: uploads, NOTEBOOKS_DIR: notebooks, MAX_SESSIONS: '7', EXECUTION_TIMEOUT: '11' };
+    const other = await startService({ home, env });
+    try {
+      const uploaded = await other.upload('f', 'x', { entity_id: 'folders' });
+      const made = await other.python('open("made", "w").write("by code")', { entity_id: 'folders' });
+      expect(made.run.code, made.stderr).toBe(0);
+      expect(ok(await other.get('/health')).json()).toMatchObject({
+        uploads_dir: uploads,
+        notebooks_dir: notebooks,
+        max_sessions: 7,
+        execution_timeout: 11,
+      });
+      expect(readdirSync(uploads, { recursive: true }).map(String)).toContainEqual(
+        expect.stringContaining(uploaded.files[0]?.id ?? '-'),
+      );
+      expect(readFileSync(join(uploads, uploaded.session_id, 'workspace', 'made'), 'utf8')).toBe('by code');
+      for (const name of readdirSync(uploads)) expect(statSync(join(uploads, name)).mode & 0o077, name).toBe(0);
+    } finally {
+      await other.stop();
+      await endHome(home);
+    }
   });
 });
 
@@ -70,12 +86,44 @@ describe('GET /libraries', () => {
     expect(all.py?.numpy).toBe(stdout.trim());
   });
 
+  test('tells what programs in every language can use, and they can', async () => {
+    const { runtime_libraries: all } = ok(await service.get('/libraries')).json<{
+      runtime_libraries: Record<string, Record<string, string | null>>;
+    }>();
+    expect(Object.keys(all)).toEqual(['py', 'bash', 'js', 'ts', 'go', 'cpp']);
+    expect(all.bash).toMatchObject({ ls: null, sed: null });
+    const commands = Object.keys(all.bash ?? {}).map((name) => `'${name}'`);
+    const missing = await service.bash(
+      `for name in ${commands.join(' ')}; do type -P "$name" >&3 || echo "$name"; done 3>/dev/null`,
+    );
+    expect(missing.stdout).toBe('');
+    const modules = Object.keys(all.js ?? {}).filter(
+      (name) => !/^(sys|punycode|inspector|trace_events|wasi)/.test(name),
+    );
+    const loaded = await service.exec({
+      lang: 'js',
+      code: `for (const name of ${JSON.stringify(modules)}) require(name); console.log(process.versions.node)`,
+    });
+    expect(loaded.stdout.trim(), loaded.stderr).toBe(all.js?.fs);
+    expect(all.ts).toEqual(all.js);
+    expect(all.go).toMatchObject({ fmt: expect.stringMatching(/^\d/), 'net/http': expect.any(String) });
+    expect(Object.keys(all.go ?? {}).join(' ')).not.toContain('internal');
+    expect(all.cpp).toMatchObject({ vector: expect.stringMatching(/\d/), string_view: expect.any(String) });
+  });
+
   test('of one language, by any of its names; of an unknown one gives 404', async () => {
-    for (const runtime of ['py', 'python']) {
-      const { runtime_libraries: of } = ok(await service.get(`/libraries?runtime=${runtime}`)).json<{
+    for (const [runtime, lang] of [
+      ['py', 'py'],
+      ['python', 'py'],
+      ['javascript', 'js'],
+      ['c++', 'cpp'],
+    ] as const) {
+      const { runtime_libraries: of } = ok(
+        await service.get(`/libraries?runtime=${encodeURIComponent(runtime)}`),
+      ).json<{
         runtime_libraries: object;
       }>();
-      expect(Object.keys(of)).toEqual(['py']);
+      expect(Object.keys(of)).toEqual([lang]);
     }
     expect((await service.get('/libraries?runtime=cobol')).status).toBe(404);
   });
@@ -123,7 +171,8 @@ describe('GET /openapi.json', () => {
   test.each(['/openapi.json', '/v1/openapi.json'])('%s describes every route', async (path) => {
     const document = ok(await service.get(path)).json<{
       openapi: string;
-      paths: Record<string, Record<string, unknown>>;
+      servers: { url: string }[];
+      paths: Record<string, Record<string, { operationId?: string }>>;
       components: { schemas: Record<string, unknown> };
     }>();
     expect(document.openapi).toBe('3.1.0');
@@ -146,6 +195,11 @@ describe('GET /openapi.json', () => {
         'get /libraries',
       ]),
     );
+    const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+    const ids = operations.map(({ operationId }) => operationId);
+    for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z]{1,63}$/);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(document.servers).toEqual([{ url: service.url + path.replace('/openapi.json', '') }]);
     const references = JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g);
     for (const [, name = ''] of references) expect(document.components.schemas).toHaveProperty(name);
   });
@@ -173,7 +227,14 @@ test('a request is logged in one line, if that is set', async () => {
     .split('\n')
     .map((line): Record<string, unknown> => JSON.parse(line));
   expect(lines).toMatchObject([
-    { method: 'POST', path: '/exec', status: 200, ms: expect.any(Number), principal: 'open' },
+    {
+      method: 'POST',
+      path: '/exec',
+      status: 200,
+      ms: expect.any(Number),
+      principal: 'open',
+      body: '{"lang":"bash","code":"true"}',
+    },
     { method: 'GET', path: '/v1/nowhere?token=***', status: 404 },
   ]);
 });
@@ -311,4 +372,17 @@ describe('the end', () => {
       }
     });
   }
+});
+
+const compose = spawnSync('docker-compose', ['version', '--short']).status === 0 ? 'docker-compose' : undefined;
+
+test.skipIf(!compose)('compose joins a network that is there already, if it is told to', () => {
+  const read = (env: Record<string, string>) =>
+    execFileSync(compose ?? '', ['-f', join(ROOT, 'compose.yaml'), 'config'], {
+      env: { ...process.env, CODE_INTERPRETER_API_KEY: 'x', ...env },
+      encoding: 'utf8',
+    });
+  expect(read({})).toMatch(/networks:\n {2}shared:\n {4}external: false\n {4}name: cuvette\n/);
+  const joined = read({ MCP_NETWORK_EXTERNAL: 'true', MCP_NETWORK_NAME: 'librechat_default' });
+  expect(joined).toMatch(/networks:\n {2}shared:\n {4}external: true\n {4}name: librechat_default\n/);
 });

