@@ -55,7 +55,11 @@ async function prepare() {
   say('preparing: the managed environment, with ipykernel and jupyter_client added to it');
   const client = await connect();
   for (;;) {
-    const { structuredContent } = await client.callTool({ name: 'get_session_info', arguments: {} });
+    const { structuredContent } = await client.callTool({
+      name: 'get_session_info',
+      arguments: {},
+      _meta: { 'cuvette/structured': true },
+    });
     const folder = /^ready: .* in (.*)$/.exec(structuredContent.environment)?.[1];
     if (folder) {
       await client.callTool({ name: 'stop_interpreter', arguments: { name: 'builtin' } });

@@ -24,6 +24,8 @@ Settings for mcp and serve (flag, or environment variable):
   --network HOSTS          CUVETTE_NETWORK        what confined code may reach: none (default), allow, or hosts with commas
   --session-memory SIZE    CUVETTE_SESSION_MEMORY memory of each confined session; default 2GiB
   --no-store               CUVETTE_STORE          keep names, addresses and tokens of labs in memory alone
+  --tools auto|code|all    CUVETTE_TOOLS          tools that agents are shown; default auto: the lab's once it is asked for
+  --structured             CUVETTE_STRUCTURED     answers over MCP with their fields, for programs; agents show them in place of the text
   --log-level LEVEL        CUVETTE_LOG_LEVEL      debug, info, warn, error, silent; default warn
   --project FOLDER                                the project's folder; default: the current one
   --config FILE            CUVETTE_CONFIG         settings as JSON; default for serve: cuvette.json in the project's folder
@@ -35,6 +37,7 @@ For serve (all of them: docs/settings.md, or cuvette serve --print-config):
   --api-key KEY            CUVETTE_API_KEY        callers show it in the header x-api-key
   --path-secret SECRET     CUVETTE_PATH_SECRET    callers have it in the URL: http://HOST:8000/k/SECRET/v1
   --jwt-public-key PEM     CUVETTE_JWT_PUBLIC_KEY callers show tokens that LibreChat has signed
+  --lab-endpoints LIST     CUVETTE_LAB_ENDPOINTS  what callers may attach as a lab, with commas between
   --max-sessions N         CUVETTE_MAX_SESSIONS   sessions with live interpreters; default 50
   --idle SECONDS           CUVETTE_IDLE           for shells alone, in the background; end after this time without use
 
@@ -61,6 +64,7 @@ For run and call:
   --start                  start a background server if there is none, even inside an agent
 For call and doctor:
   --json                   the structured answer
+For doctor, also those of serve: it runs a call in each language as that service would
 `;
 
 export async function main([first]: string[]): Promise<number> {

@@ -20,8 +20,10 @@ import { createApp } from '../surfaces/rest/app.ts';
 import type { Metrics } from '../surfaces/rest/metrics.ts';
 import { createStreamLogs } from '../surfaces/rest/stream-logs.ts';
 import { createVersions } from '../surfaces/rest/versions.ts';
+import { openHttpLab } from './http-lab.ts';
 import { listen } from './listen.ts';
 import { openServiceSessions, serviceFolders } from './service-sessions.ts';
+import { shellCommand } from './shell-command.ts';
 
 export interface HttpService {
   readonly url: string;
@@ -53,6 +55,7 @@ export async function openHttpService(options: {
   /** Through which every execution of this server starts. */
   admission: Admission;
   metrics: Metrics;
+  project: string;
   log: Logger;
 }): Promise<HttpService> {
   const { config, foundation, admission, metrics, log } = options;
@@ -63,9 +66,13 @@ export async function openHttpService(options: {
   const spills = await openSpills(join(foundation.paths.data, 'spill'));
   const logs = createStreamLogs(spills);
   const files = openFileStore({ folder: folders.files });
+  // Web pages from anywhere are no programs of this machine.
+  const isOpen = access.isOpen && !isOpenToPages(config);
+  const lab = openHttpLab({ config, paths: foundation.paths, project: options.project, isOpen });
   const opening = openServiceSessions({
     config,
     foundation,
+    elsewhereOf: lab?.interpretersOf,
     ownerOf: files.ownerOf,
     onRemoved(id) {
       files.removeSession(id);
@@ -86,7 +93,13 @@ export async function openHttpService(options: {
     quota: config.sessionQuota,
   });
   const tooled = { shared, calls, foundation, sandbox: description, startedAt: Date.now() };
-  const mcp = createMcpHttp({ sessionsFor: (principal) => createPrincipalSessions(principal.id, tooled), log });
+  const mcp = createMcpHttp({
+    sessionsFor: (principal) => createPrincipalSessions(principal.id, tooled),
+    log,
+    lab: lab && { tools: lab.tools, listingOf: (principal) => lab.listingOf(principal.id) },
+    // Whoever calls without a key is on this machine, and so is its shell.
+    server: { structured: config.structured, shellCommand: access.isOpen ? shellCommand() : undefined },
+  });
   const sandboxed = {
     sandbox: description,
     searchPath: sessions.searchPath?.split(delimiter),
@@ -141,6 +154,7 @@ export async function openHttpService(options: {
       clearTimeout(patience);
       await sessions.close(isLeaving);
       logs.close();
+      await lab?.close();
       files.close();
     },
   };

@@ -13,6 +13,8 @@ import type { Sessions } from '../sessions/sessions.ts';
 import type { Bridge } from '../surfaces/bridge/listen.ts';
 import { createMcpServer } from '../surfaces/mcp/server.ts';
 import { createLabTools } from '../tools/lab.ts';
+import { projectFiles } from '../tools/lab-files.ts';
+import { createLabListing } from '../tools/lab-listing.ts';
 import type { OpenConfinement } from './confinement.ts';
 import { parseServerFlags } from './flags.ts';
 import { shellCommand } from './shell-command.ts';
@@ -48,8 +50,10 @@ export async function main(args: string[]): Promise<number | undefined> {
     opened ??= openSessions().then((held) => Object.assign(held, { socketPath }));
     return opened;
   };
-  const labTools = createLabTools({ labs, project });
-  const options = { sessions, log, labTools, shellCommand: shellCommand() };
+  const labTools = createLabTools({ labsOf: () => labs, files: projectFiles(project) });
+  const { tools, structured } = config;
+  const lab = tools === 'code' ? undefined : { tools: labTools, listing: createLabListing(tools) };
+  const options = { sessions, log, lab, structured, shellCommand: shellCommand() };
   const stdio = serveStdio(() => createMcpServer(options), { onerror: (error) => log.warn({ err: error }, 'mcp') });
 
   let bridge: Bridge | undefined;

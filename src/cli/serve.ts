@@ -14,6 +14,7 @@ import { withoutSecrets } from '../sessions/variables.ts';
 import { type Bridge, openBridge } from '../surfaces/bridge/listen.ts';
 import { createMetrics } from '../surfaces/rest/metrics.ts';
 import { createLabTools } from '../tools/lab.ts';
+import { projectFiles } from '../tools/lab-files.ts';
 import { VERSION } from '../version.ts';
 import { parseServerFlags } from './flags.ts';
 import { type HttpService, openHttpService } from './http-service.ts';
@@ -43,11 +44,13 @@ export async function main(args: string[]): Promise<number | undefined> {
   const isPortChosen = flags.explain().some(({ setting, source }) => setting === 'port' && source !== 'default');
   const http = isBackground
     ? undefined
-    : await openHttpService({ config, isPortChosen, foundation, admission, metrics, log }).catch((error: unknown) => {
-        foundation.close(); // What it was making in the background would keep it from ending.
-        throw error;
-      });
-  const labTools = createLabTools({ labs, project });
+    : await openHttpService({ config, isPortChosen, foundation, admission, metrics, project, log }).catch(
+        (error: unknown) => {
+          foundation.close(); // What it was making in the background would keep it from ending.
+          throw error;
+        },
+      );
+  const labTools = createLabTools({ labsOf: () => labs, files: projectFiles(project) });
   const bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'service', log, labTools });
   if (http) await welcome(sessions, http);
   else sessions.warmUp().catch((error: unknown) => log.warn({ err: error }, 'start'));

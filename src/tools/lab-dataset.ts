@@ -1,7 +1,6 @@
 /** Prompts from a file of the project, so that an agent need not write thousands of them into a call. */
 
-import { readFile } from 'node:fs/promises';
-import { extname, resolve } from 'node:path';
+import { extname } from 'node:path';
 import * as z from 'zod';
 import { CuvetteError, messageOf } from '../errors.ts';
 
@@ -18,9 +17,8 @@ const rowSchema = z.union([
 type Row = { prompt: string; label?: number | undefined; pair_id?: unknown; template_id?: unknown };
 
 /** What the file gives for the arguments of the same meaning: fields that every row has. */
-export async function readDataset(project: string, file: string): Promise<Record<string, unknown[]>> {
-  const path = resolve(project, file);
-  const rows = await readRows(path);
+export function readDataset({ path, text }: { path: string; text: string }): Record<string, unknown[]> {
+  const rows = readRows(path, text);
   if (rows.length === 0) throw new CuvetteError('invalid_input', `${path} has no prompts. ${FORM}`);
   const columns = Object.entries(COLUMNS).flatMap(([argument, name]) => {
     const values = rows.map((row) => row[name]);
@@ -40,10 +38,7 @@ const COLUMNS = { labels: 'label', pair_ids: 'pair_id', template_ids: 'template_
 const FORM =
   'It should have a JSON object a line, as in {"prompt": "The keys", "label": 1, "pair_id": "a", "template_id": "t"}, of which prompt alone is needed; or a prompt a line, if its name ends in .txt.';
 
-async function readRows(path: string): Promise<Row[]> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new CuvetteError('unknown_file', `${path} cannot be read: ${messageOf(error)}.`, { cause: error });
-  });
+function readRows(path: string, text: string): Row[] {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
   if (extname(path) === '.txt') return lines.map((prompt) => ({ prompt }));
   try {

@@ -1,43 +1,46 @@
 /** The lab's primitives as tools: each with the name of the lab session that it is for, and what only makes sense on this side. */
 
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
-import { CuvetteError, messageOf } from '../errors.ts';
 import type { Labs } from '../lab/labs.ts';
 import type { Primitive } from '../lab/primitives/primitive.ts';
 import { PRIMITIVES } from '../lab/primitives/table.ts';
 import * as shared from './arguments.ts';
 import { defineTool, type Tool, type ToolAnswer, type ToolContext } from './define-tool.ts';
 import { readDataset } from './lab-dataset.ts';
+import type { LabFiles } from './lab-files.ts';
 
 export interface LabToolsOptions {
-  labs: Labs;
-  /** What relative paths are meant from. */
-  project: string;
+  labsOf(context: ToolContext): Labs;
+  files: LabFiles;
+  /** Whether callers may be others than the user of this machine: then they are told of no path on it. */
+  isShared?: boolean;
 }
 
-const session = z.string().min(1).max(100).default('default').describe('Lab session, from colab_attach.');
+const session = z.string().min(1).max(100).default('default').describe('From colab_attach.');
 const note = z.string().optional();
 
-export function createLabTools({ labs, project }: LabToolsOptions): Tool[] {
+export function createLabTools(options: LabToolsOptions): Tool[] {
   return [
-    attachTool(labs),
-    detachTool(labs),
-    ...PRIMITIVES.map((primitive) => primitiveTool(primitive, labs, project)),
+    attachTool(options),
+    detachTool(options),
+    ...PRIMITIVES.map((primitive) => primitiveTool(primitive, options)),
   ];
 }
 
-function attachTool(labs: Labs): Tool {
+function attachTool({ labsOf }: LabToolsOptions): Tool {
   return defineTool({
     name: 'colab_attach',
     title: 'Attach lab',
     description:
-      'Choose the model to look into: "demo" (ships with Cuvette, and is the default), a model folder, a Hugging Face id, or the URL of a cuvette lab serve with its token. The URL of a cuvette serve with its key is for code alone: execute(interpreter="colab").',
+      'Choose the language model that the lab\'s tools look into; they are listed from then on. The URL of a cuvette serve, with its key, is for execute(interpreter="colab") alone.',
     input: z.object({
-      endpoint: z.string().min(1).max(4096).describe('demo, ./folder, org/model, or http(s)://host:port.'),
+      endpoint: z
+        .string()
+        .min(1)
+        .max(4096)
+        .describe('"demo" (ships with Cuvette), a model folder, a Hugging Face id, or the URL of a cuvette lab serve.'),
       token: z.string().min(1).max(4096).optional().describe('Of a lab at a URL; it prints it when it starts.'),
-      session_name: session,
+      session_name: session.describe('A name, to have several.'),
     }),
     output: z.object({
       ok: z.boolean(),
@@ -45,36 +48,38 @@ function attachTool(labs: Labs): Tool {
       session_name: z.string(),
       health: z.record(z.string(), z.unknown()),
     }),
+    lab: 'entrance',
     annotations: { ...shared.CHANGES, openWorldHint: true },
     async handler({ endpoint, token, session_name }, context) {
       return unlessGivenUp(context, async () => {
-        const health = await labs.attach(session_name, endpoint, token, context);
+        const health = await labsOf(context).attach(session_name, endpoint, token, context);
         return { ok: true, endpoint, session_name, health };
       });
     },
   });
 }
 
-function detachTool(labs: Labs): Tool {
+function detachTool({ labsOf }: LabToolsOptions): Tool {
   return defineTool({
     name: 'colab_detach',
     title: 'Detach lab',
     description:
-      'Forget a lab session, with its address and token, and stop what it does for you; a model of this machine gives its memory back, and a cuvette serve ends the Python. What the lab has kept stays there.',
+      'Forget a lab session, with its address and token, and stop what it does. What the lab has kept stays there.',
     input: z.object({ session_name: session }),
     output: z.object({ ok: z.boolean(), endpoint: z.string(), session_name: z.string() }),
+    lab: 'inside',
     annotations: shared.CHANGES,
     async handler({ session_name }, context) {
       return unlessGivenUp(context, async () => ({
         ok: true,
-        endpoint: await labs.detach(session_name),
+        endpoint: await labsOf(context).detach(session_name),
         session_name,
       }));
     },
   });
 }
 
-function primitiveTool(primitive: Primitive, labs: Labs, project: string): Tool {
+function primitiveTool(primitive: Primitive, { labsOf, files, isShared = false }: LabToolsOptions): Tool {
   const { name, title, description, effect } = primitive;
   const extras = EXTRAS[name];
   return defineTool({
@@ -83,13 +88,15 @@ function primitiveTool(primitive: Primitive, labs: Labs, project: string): Tool 
     description,
     input: primitive.input.extend({ ...extras?.input, session_name: session }),
     output: primitive.output.extend({ ...extras?.output, lab_note: note }),
+    lab: name === 'colab_status' ? 'entrance' : 'inside',
     annotations: effect === 'reads' ? shared.READS : shared.CHANGES,
     async handler({ session_name, ...args }, context) {
       const call = async (given: Record<string, unknown>) => {
-        const { answer, note: told } = await labs.call(String(session_name), name, given, context);
-        return { ...answer, ...(told !== undefined && { lab_note: told }) };
+        const { answer, note: told } = await labsOf(context).call(String(session_name), name, given, context);
+        const { record_file, ...rest } = answer;
+        return { ...(isShared ? rest : answer), ...(told !== undefined && { lab_note: told }) };
       };
-      return unlessGivenUp(context, () => (extras ? extras.run(args, call, project) : call(args)));
+      return unlessGivenUp(context, () => (extras ? extras.run(args, call, files, context) : call(args)));
     },
   });
 }
@@ -100,7 +107,12 @@ type Call = (args: Record<string, unknown>) => Promise<Record<string, unknown>>;
 interface Extras {
   input: z.ZodRawShape;
   output?: z.ZodRawShape;
-  run(args: Record<string, unknown>, call: Call, project: string): Promise<Record<string, unknown>>;
+  run(
+    args: Record<string, unknown>,
+    call: Call,
+    files: LabFiles,
+    context: ToolContext,
+  ): Promise<Record<string, unknown>>;
 }
 
 const fromFile: Extras = {
@@ -111,9 +123,9 @@ const fromFile: Extras = {
       .optional()
       .describe('In place of prompts: JSON lines of {prompt, label, pair_id, template_id}.'),
   },
-  async run({ prompts_file, ...args }, call, project) {
+  async run({ prompts_file, ...args }, call, files, context) {
     if (prompts_file === undefined) return call(args);
-    return call({ ...(await readDataset(project, String(prompts_file))), ...args });
+    return call({ ...readDataset(await files.read(String(prompts_file), context)), ...args });
   },
 };
 
@@ -122,15 +134,15 @@ const withReport: Extras = {
     report: z
       .union([z.boolean(), z.string().max(4096)])
       .default(false)
-      .describe('Write the evidence as an HTML page: true, or its path.'),
+      .describe('Write an HTML page: true, or its path.'),
   },
-  output: { report_file: z.string().optional() },
-  async run({ report, include_evidence, ...args }, call, project) {
+  output: { report_file: z.string().optional(), record_file: z.string().optional() },
+  async run({ report, include_evidence, ...args }, call, files, context) {
     if (report === false) return call({ ...args, include_evidence });
     const { record, ...answer } = await call({ ...args, include_evidence: true });
     const usual = `causality-${String(answer.manifest_sha256).slice(0, 8)}.html`;
-    const path = resolve(project, typeof report === 'string' ? report : usual);
-    await writeReport(path, record, String(answer.manifest_sha256));
+    const page = await reportOf(record, String(answer.manifest_sha256));
+    const path = await files.write(typeof report === 'string' ? report : usual, page, context);
     return { ...answer, ...(include_evidence === true && { record }), report_file: path };
   },
 };
@@ -141,20 +153,12 @@ const EXTRAS: Record<string, Extras | undefined> = {
   causality_protocol: withReport,
 };
 
-async function writeReport(path: string, record: unknown, manifest: string): Promise<void> {
+async function reportOf(record: unknown, manifest: string): Promise<string> {
   const [{ protocolRecordSchema }, { renderReport }] = await Promise.all([
     import('../lab/causality/evidence.ts'),
     import('../lab/report/report.ts'),
   ]);
-  const page = renderReport(protocolRecordSchema.parse(record), { manifest });
-  try {
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, page);
-  } catch (error) {
-    throw new CuvetteError('invalid_input', `${path} cannot be written: ${messageOf(error)}. Give another path.`, {
-      cause: error,
-    });
-  }
+  return renderReport(protocolRecordSchema.parse(record), { manifest });
 }
 
 /** Nobody waits for what was given up, and it is nobody's fault. */

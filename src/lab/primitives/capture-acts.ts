@@ -8,27 +8,26 @@ export const captureActs = definePrimitive({
   name: 'capture_acts',
   title: 'Capture activations',
   description:
-    'Run prompts through the model and keep its activations at layers and positions. Returns capture_id, for probe_eval, train_probe, sae_lookup and causality_protocol. ' +
-    'Labels, pairs (counterfactual prompts that differ in the label alone) and templates are kept with it.',
+    'Run prompts through the model and keep its activations under a capture_id, with labels, pairs (counterfactuals that differ in the label alone) and templates.',
   route: { method: 'POST', path: '/capture' },
   effect: 'keeps',
   input: z.object({
-    prompt: z.string().optional().describe('One prompt; or give prompts.'),
-    prompts: fields.prompts.optional().describe('Many prompts.'),
+    prompt: z.string().optional().describe('Or prompts.'),
+    prompts: fields.prompts.optional(),
     layers: z
       .array(fields.layer)
       .min(1)
       .max(1000)
-      .describe('Block numbers (the residual stream after them; -1 is the last), or names as blocks.3.hook_mlp_out.'),
+      .describe('Blocks (residual stream after them; -1: last), or names as blocks.3.hook_mlp_out.'),
     positions: z
       .array(fields.position)
       .min(1)
       .max(1000)
       .default(['end_question'])
-      .describe('end_question (last token), first_token, an integer, or end_question:-2.'),
-    labels: fields.labels.optional().describe('0 or 1 for each prompt.'),
-    pair_ids: fields.groups.optional().describe('For each prompt, which pair it belongs to.'),
-    template_ids: fields.groups.optional().describe('For each prompt, which template it was made from.'),
+      .describe('end_question (last token), first_token, an integer, end_question:-2.'),
+    labels: fields.labels.optional().describe('0 or 1 a prompt.'),
+    pair_ids: fields.groups.optional().describe('Its pair, a prompt.'),
+    template_ids: fields.groups.optional().describe('Its template, a prompt.'),
   }),
   output: z.object({
     capture_id: z.string(),

@@ -16,47 +16,34 @@ export const causalityProtocol = definePrimitive({
   name: 'causality_protocol',
   title: 'Causality protocol',
   description:
-    'Does the model use this direction? Held-out decodability, steering, interchange and ablation against random directions, temperature correction, α-sweep, guards; Holm over all questions of this lab session. ' +
-    'Verdict: causal, weak-causal, epiphenomenal-softmax, epiphenomenal-template or undetermined, with its reason. Wants at least 12 labelled prompts a class, best in counterfactual pairs.',
+    'Does the model use this direction? Decodability, steering, interchange and ablation against random directions, with corrections and guards. ' +
+    'Verdict: causal, weak-causal, epiphenomenal-softmax, epiphenomenal-template or undetermined, with its reason. Wants 12 labelled prompts a class or more, best in counterfactual pairs.',
   route: { method: 'POST', path: '/causality-protocol' },
   effect: 'keeps',
   input: z.object({
-    probe_id: z.string().max(200).optional().describe('The direction; or fit, to find it in half of the data.'),
-    capture_id: fields.captureId.describe('The data: its prompts, pairs and templates.'),
-    labels: fields.labels.optional().describe('0 or 1 for each prompt; default: those of the capture.'),
-    fit: z.enum(['difference-of-means', 'logistic']).optional().describe('In place of probe_id.'),
-    layer: fields.layer.optional().describe("Default: the probe's, or the capture's only one."),
-    position: fields.position.optional().describe("Default: the probe's, or the capture's only one."),
+    probe_id: z.string().max(200).optional().describe('The direction; or fit.'),
+    capture_id: fields.captureId,
+    labels: fields.labels.optional().describe("0 or 1 a prompt; default: the capture's."),
+    fit: z.enum(['difference-of-means', 'logistic']).optional().describe('Finds the direction in half of the data.'),
+    layer: fields.layer.optional(),
+    position: fields.position.optional(),
     positive_tokens: z
       .array(z.string())
       .max(100)
       .optional()
-      .describe('Next words that label 1 makes likelier; one token each. Default: found in the data.'),
-    negative_tokens: z.array(z.string()).max(100).optional().describe('The same for label 0.'),
-    control_tokens: z.array(z.string()).max(1000).optional().describe('Words that tell a change of temperature.'),
-    neutral_prompts: z.array(z.string()).max(1000).optional().describe('Text that has nothing to do with it.'),
-    alpha_sweep: z
-      .array(z.number())
-      .min(1)
-      .max(50)
-      .optional()
-      .describe('Default: ±0.5, 1 and 2 times the residual norm.'),
-    alpha_unit: z.enum(['absolute', 'swing', 'norm']).optional().describe('Of alpha_sweep; default absolute.'),
-    n_random_seeds: z
-      .number()
-      .int()
-      .min(1)
-      .max(20_000)
-      .default(5)
-      .describe('Random directions at least; more are taken as the tests need them.'),
+      .describe('Next tokens that label 1 makes likelier; default: found in the data.'),
+    negative_tokens: z.array(z.string()).max(100).optional().describe('For label 0.'),
+    control_tokens: z.array(z.string()).max(1000).optional().describe('They tell a change of temperature.'),
+    neutral_prompts: z.array(z.string()).max(1000).optional().describe('Unrelated text.'),
+    alpha_sweep: z.array(z.number()).min(1).max(50).optional().describe('Default: ±0.5, 1, 2 residual norms.'),
+    alpha_unit: z.enum(['absolute', 'swing', 'norm']).optional().describe('Default absolute.'),
+    n_random_seeds: z.number().int().min(1).max(20_000).default(5).describe('Random directions at least.'),
     nulls: z.number().int().min(19).max(20_000).optional().describe('Random directions exactly.'),
-    structure_matched_capture_id: fields.captureId
-      .optional()
-      .describe('Prompts whose classes share their wording, so that only the concept tells them apart.'),
-    structure_matched_labels: fields.labels.optional().describe('For those; default: those of the capture.'),
-    feature_name: z.string().max(500).optional().describe('What the direction stands for.'),
-    require_name: z.boolean().default(false).describe('Without a name, not causal.'),
-    include_evidence: z.boolean().default(false).describe('All numbers, null distributions too.'),
+    structure_matched_capture_id: fields.captureId.optional().describe('Prompts whose classes share their wording.'),
+    structure_matched_labels: fields.labels.optional(),
+    feature_name: z.string().max(500).optional().describe('What it stands for.'),
+    require_name: z.boolean().default(false).describe('Without one, not causal.'),
+    include_evidence: z.boolean().default(false).describe('All numbers.'),
     seed: fields.seed,
   }),
   output: z.object({

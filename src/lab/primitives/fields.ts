@@ -5,7 +5,7 @@ import * as z from 'zod';
 export const layer = z.union([z.number(), z.string()]);
 export const position = z.union([z.number(), z.string()]);
 export const labels = z.array(z.literal([0, 1]));
-export const seed = z.number().int().min(0).max(0xffff_ffff).default(0).describe('Of everything random.');
+export const seed = z.number().int().min(0).max(0xffff_ffff).default(0);
 export const identifier = z.string().regex(/^[\w.-]{1,100}$/, 'expected letters, digits, _, . and -');
 export const captureId = z.string().max(100);
 

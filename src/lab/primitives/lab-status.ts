@@ -8,7 +8,7 @@ import { definePrimitive } from './primitive.ts';
 export const status = definePrimitive({
   name: 'colab_status',
   title: 'Lab status',
-  description: 'Which model the lab has open, its shape, and how many probes and captures it keeps.',
+  description: "Which model the lab has open, and what it keeps. Lists the lab's other tools.",
   route: { method: 'GET', path: '/health' },
   effect: 'reads',
   input: z.object({}),
@@ -42,7 +42,7 @@ export const status = definePrimitive({
 export const listProbes = definePrimitive({
   name: 'list_probes',
   title: 'List probes',
-  description: "The lab's probes: id, layer, position, how they were trained. Without their directions.",
+  description: "The lab's probes: id, layer, position, training.",
   route: { method: 'GET', path: '/list-probes' },
   effect: 'reads',
   input: z.object({}),
@@ -52,9 +52,9 @@ export const listProbes = definePrimitive({
 export const listManifests = definePrimitive({
   name: 'list_manifests',
   title: 'List manifests',
-  description: 'The latest experiments of the lab, newest first, each with its manifest hash.',
+  description: 'The latest experiments, newest first, with their manifest hashes.',
   route: { method: 'GET', path: '/manifests' },
   effect: 'reads',
-  input: z.object({ limit: z.coerce.number().int().min(1).max(1000).default(50).describe('How many.') }),
+  input: z.object({ limit: z.coerce.number().int().min(1).max(1000).default(50) }),
   output: z.object({ manifests: z.array(manifestSchema) }),
 });

@@ -8,18 +8,17 @@ export const probeEval = definePrimitive({
   name: 'probe_eval',
   title: 'Evaluate probe',
   description:
-    'Score the rows of a capture with a probe. With labels also AUROC with its 95 % interval, calibration, and random directions to compare with. ' +
-    'Rows that the probe was trained on do not count, unless asked for.',
+    'Score the rows of a capture with a probe; with labels also AUROC, calibration, and what random directions reach. Rows that it was trained on do not count.',
   route: { method: 'POST', path: '/probe' },
   effect: 'reads',
   input: z.object({
     probe_id: z.string().max(200).describe('See list_probes.'),
-    capture_id: fields.captureId.describe('From capture_acts.'),
-    labels: fields.labels.optional().describe('0 or 1 for each row; default: those of the capture.'),
-    layer: fields.layer.optional().describe("Default: the probe's."),
-    include_training_rows: z.boolean().default(false).describe('Count rows that the probe was trained on.'),
-    n_random: z.number().int().min(0).max(10_000).default(199).describe('Random directions to compare with.'),
-    all_scores: z.boolean().default(false).describe('All scores, even if there are more than 500.'),
+    capture_id: fields.captureId,
+    labels: fields.labels.optional().describe("0 or 1 a row; default: the capture's."),
+    layer: fields.layer.optional(),
+    include_training_rows: z.boolean().default(false),
+    n_random: z.number().int().min(0).max(10_000).default(199).describe('Random directions.'),
+    all_scores: z.boolean().default(false).describe('Even if more than 500.'),
     seed: fields.seed,
   }),
   output: z.object({

@@ -10,7 +10,7 @@ export const saeLookup = definePrimitive({
   name: 'sae_lookup',
   title: 'Look up SAE features',
   description:
-    'Encode the rows of a capture with a sparse autoencoder: the strongest features (of many rows: by mean), by row too, with L0 and the unexplained variance (FVU). An SAE that does not fit the model is refused.',
+    'Encode the rows of a capture with a sparse autoencoder: strongest features by mean and by row, L0, unexplained variance. One that does not fit the model is refused.',
   route: { method: 'POST', path: '/sae-lookup' },
   effect: 'reads',
   input: z.object({
@@ -18,14 +18,14 @@ export const saeLookup = definePrimitive({
       .string()
       .max(4096)
       .describe(
-        'demo, a file or folder (SAELens, Gemma Scope, Llama Scope, dictionary_learning, sparsify), or hf://org/repo#path.',
+        'demo, a file or folder (SAELens, Gemma/Llama Scope, dictionary_learning, sparsify), or hf://org/repo#path.',
       ),
-    capture_id: fields.captureId.describe('From capture_acts.'),
-    layer: fields.layer.describe('Of the capture.'),
-    position: fields.position.optional().describe('Of the capture, if it has several.'),
-    top_k: z.number().int().min(1).max(1000).default(32).describe('Features to tell of.'),
-    max_rows: z.number().int().min(0).max(1000).default(8).describe('Rows to tell of one by one.'),
-    force: z.boolean().default(false).describe('Use it even if it does not fit.'),
+    capture_id: fields.captureId,
+    layer: fields.layer,
+    position: fields.position.optional(),
+    top_k: z.number().int().min(1).max(1000).default(32).describe('Features.'),
+    max_rows: z.number().int().min(0).max(1000).default(8).describe('Rows told one by one.'),
+    force: z.boolean().default(false).describe('Even if it does not fit.'),
   }),
   output: z.object({
     sae_id: z.string(),

@@ -29,26 +29,23 @@ export const steer = definePrimitive({
   name: 'steer',
   title: 'Steer',
   description:
-    "Add alpha × a probe's direction to the residual stream from the last prompt token on, and compare with the model as it is: Δrel of the likeliest token, the effect without the common rescaling of logits, generations, damage on neutral text, " +
-    'and the same for random directions of equal length, with p.',
+    "Add alpha × a probe's direction to the residual stream from the last prompt token on, and compare with the model as it is, and with random directions of equal length: logits, generations, damage on neutral text.",
   route: { method: 'POST', path: '/steer' },
   effect: 'reads',
   input: z.object({
-    prompt: z.string().optional().describe('One prompt; or give prompts.'),
-    prompts: z.array(z.string()).min(1).max(1000).optional().describe('Several prompts.'),
-    layer: fields.layer.describe('As in capture_acts.'),
-    direction_id: z.string().max(300).describe('A probe id, or SAE_ID#FEATURE for a row of its decoder.'),
-    alpha: z.number().describe('How much; negative: the other way.'),
+    prompt: z.string().optional().describe('Or prompts.'),
+    prompts: z.array(z.string()).min(1).max(1000).optional(),
+    layer: fields.layer,
+    direction_id: z.string().max(300).describe('A probe id, or SAE_ID#FEATURE.'),
+    alpha: z.number().describe('Negative: the other way.'),
     alpha_unit: z
       .enum(['absolute', 'swing', 'norm'])
       .default('absolute')
-      .describe(
-        "Times the direction as it is, the distance of the class means along it, or the residual stream's norm.",
-      ),
-    max_new_tokens: z.number().int().min(0).max(4096).default(32).describe('Of each generation.'),
-    control_tokens: z.array(z.string()).max(1000).optional().describe('Words that the effect is measured against.'),
-    n_random: z.number().int().min(0).max(1000).default(39).describe('Random directions to compare with.'),
-    neutral_prompts: z.array(z.string()).min(1).max(1000).optional().describe('Text that steering should leave alone.'),
+      .describe('Lengths of the direction, distances of the class means, or residual norms.'),
+    max_new_tokens: z.number().int().min(0).max(4096).default(32),
+    control_tokens: z.array(z.string()).max(1000).optional().describe('Words to measure against.'),
+    n_random: z.number().int().min(0).max(1000).default(39).describe('Random directions.'),
+    neutral_prompts: z.array(z.string()).min(1).max(1000).optional().describe('Text to leave alone.'),
     seed: fields.seed,
   }),
   output: z.object({

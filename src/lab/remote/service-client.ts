@@ -167,7 +167,8 @@ export function createServiceClient({ endpoint, token, waits = WAITS }: ServiceC
   }
 
   async function tool(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<unknown> {
-    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
+    const params = { name, arguments: args, _meta: { 'cuvette/structured': true } };
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
     for await (const { data } of connect('/mcp', { body: call }, signal)) {
       const { result, error } = messageSchema.parse(JSON.parse(data));
       if (error) throw errorFrom('', error.message, endpoint);

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type AuthInfo,
   createMcpHandler,
+  INVALID_REQUEST,
   isInitializeRequest,
   isJSONRPCNotification,
   isJSONRPCRequest,
@@ -16,15 +17,22 @@ import {
 } from '@modelcontextprotocol/server';
 import { nanoid } from 'nanoid';
 import { CuvetteError, toCuvetteError } from '../../errors.ts';
+import { readJsonBody } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
+import type { Tool } from '../../tools/define-tool.ts';
+import type { LabListing } from '../../tools/lab-listing.ts';
 import type { Principal } from '../rest/principal.ts';
-import { createMcpServer, type McpOptions } from './server.ts';
+import { createMcpServer, type McpLab, type McpOptions } from './server.ts';
 
 export interface McpHttpOptions {
   /** The sessions of a caller; its default one is for calls that name none. */
   sessionsFor(principal: Principal): Sessions;
   log: Logger;
+  /** Of the lab, where callers have one: its tools, and which callers are shown them. */
+  lab?: { tools: readonly Tool[]; listingOf(principal: Principal): LabListing } | undefined;
+  /** As for any server of MCP. */
+  server?: Pick<McpOptions, 'structured' | 'shellCommand'>;
   /** Makes the MCP server for one request. */
   createServer?: (options: McpOptions) => McpServer;
 }
@@ -51,7 +59,8 @@ const SESSION = 'mcp-session-id';
 /** Of the codes that JSON-RPC leaves to servers: the HTTP status says why. */
 const NOT_SERVED = -32_000;
 
-export function createMcpHttp({ sessionsFor, log, createServer = createMcpServer }: McpHttpOptions): McpHttp {
+export function createMcpHttp(options: McpHttpOptions): McpHttp {
+  const { sessionsFor, log, createServer = createMcpServer } = options;
   const running = new Set<Exchange>();
   // Access is what the SDK passes on from `fetch` to its factory, so a server is found by it.
   const servers = new WeakMap<AuthInfo, McpServer>();
@@ -74,7 +83,8 @@ export function createMcpHttp({ sessionsFor, log, createServer = createMcpServer
     const id = isJSONRPCRequest(body) ? body.id : undefined;
     const sessions = open(principal);
     if (sessions instanceof CuvetteError) return refusal(sessions.status, NOT_SERVED, sessions.message, id);
-    const exchange = begin(sessions, nameOf(request, principal, id));
+    const lab = labFor(principal, isJSONRPCRequest(body) && body.method === 'tools/call');
+    const exchange = begin({ sessions, lab, caller: principal.id }, nameOf(request, principal, id));
     const authInfo: AuthInfo = { token: '', clientId: principal.id, scopes: [] };
     servers.set(authInfo, exchange.server);
     const response = await handler.fetch(request, { authInfo, parsedBody: body });
@@ -83,9 +93,9 @@ export function createMcpHttp({ sessionsFor, log, createServer = createMcpServer
     return response;
   }
 
-  function begin(sessions: Sessions, name: string | undefined): Exchange {
+  function begin(of: Pick<McpOptions, 'sessions' | 'lab' | 'caller'>, name: string | undefined): Exchange {
     const stop = new AbortController();
-    const server = createServer({ sessions, log, stop: stop.signal });
+    const server = createServer({ ...options.server, ...of, isShared: true, log, stop: stop.signal });
     const ended = new Promise<void>((resolve) => {
       server.server.onclose = resolve;
     });
@@ -93,6 +103,17 @@ export function createMcpHttp({ sessionsFor, log, createServer = createMcpServer
     running.add(exchange);
     void ended.then(() => running.delete(exchange));
     return exchange;
+  }
+
+  /** A tool can be called by who has not been shown it: clients remember a list for longer than a service may run. */
+  function labFor(principal: Principal, isCall: boolean): McpLab | undefined {
+    if (!options.lab) return undefined;
+    const listing = options.lab.listingOf(principal);
+    return {
+      tools: options.lab.tools,
+      listing: isCall ? { isOpen: () => true, open: listing.open } : listing,
+      onListed: () => handler.notify.toolsChanged(),
+    };
   }
 
   function open(principal: Principal): Sessions | CuvetteError {
@@ -120,7 +141,8 @@ export function createMcpHttp({ sessionsFor, log, createServer = createMcpServer
       if (isClosed) return refusal(503, NOT_SERVED, 'The server is stopping. Try again in a moment.');
       if (request.method !== 'POST') return methodNotAllowed();
       if (!isJsonContentType(request.headers.get('content-type'))) return handler.fetch(request);
-      const body = parse(await request.text());
+      const body = await read(request);
+      if (body instanceof CuvetteError) return refusal(body.status, INVALID_REQUEST, body.message);
       if (body === undefined) return refusal(400, PARSE_ERROR, 'Parse error: the request body is not valid JSON');
       if (isJSONRPCNotification(body) && body.method === 'notifications/cancelled') {
         await cancel(request, principal, body.params?.requestId);
@@ -145,11 +167,12 @@ function nameOf(request: Request, principal: Principal, id: unknown): string | u
   return session === null || id === undefined ? undefined : JSON.stringify([principal.id, session, id]);
 }
 
-function parse(text: string): unknown {
+/** The message, nothing if it is not JSON, or why it is not read. */
+async function read(request: Request): Promise<unknown> {
   try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+    return JSON.parse(await readJsonBody(request));
+  } catch (error) {
+    return error instanceof CuvetteError ? error : undefined;
   }
 }
 

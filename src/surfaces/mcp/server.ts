@@ -1,120 +1,141 @@
-/** MCP: lists the registry's tools and turns their answers into the protocol's. Serves both eras; decides nothing. */
+/** MCP: lists the registry's tools and turns their answers into the protocol's. Serves both eras of the protocol. */
 
 import {
   type CallToolResult,
   McpServer,
   type McpServerOptions,
   type ServerContext,
-  type StandardSchemaWithJSON,
 } from '@modelcontextprotocol/server';
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv';
-import type * as z from 'zod';
 import type { Logger } from '../../log.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
 import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
+import type { LabListing } from '../../tools/lab-listing.ts';
 import { TOOLS } from '../../tools/registry.ts';
 import { VERSION } from '../../version.ts';
 import { registerResources } from './resources.ts';
+import { shownSchema } from './shown-schema.ts';
+
+/** What a caller has of the lab. */
+export interface McpLab {
+  tools: readonly Tool[];
+  listing: LabListing;
+  /** Tells clients of the protocol without sessions, which listen on a stream of their own, that the list of tools has grown. */
+  onListed?(): void;
+}
 
 export interface McpOptions {
   /** What tools work on; where an agent waits for its first answer, opened only when a tool asks for it. */
   sessions: Sessions | (() => Promise<Sessions>);
   log: Logger;
-  /** The lab's, where the caller is the user of this machine: they open models and files by their paths. */
-  labTools?: readonly Tool[];
+  lab?: McpLab | undefined;
+  /** Who calls, where there are several. */
+  caller?: string;
+  /** Whether every tool has an output schema, and every answer its fields beside the text. */
+  structured?: boolean;
+  /** Whether there are sessions beside the default one that the agent should know of. */
+  isShared?: boolean;
   /** How the agent's shell reaches this very session; left out where it cannot. */
-  shellCommand?: string;
+  shellCommand?: string | undefined;
   /** Interrupts the calls that run when aborted; they are answered all the same. */
   stop?: AbortSignal;
 }
 
+/** In `_meta` of a call: true for an answer with its fields, as programs read them, beside the text. */
+const STRUCTURED = 'cuvette/structured';
+
 // Over HTTP every request has a server of its own: what is dear to make is made once, for all of them.
 const validator = new AjvJsonSchemaValidator();
-const schemas = new WeakMap<z.ZodObject, StandardSchemaWithJSON>();
+const TOOLS_CHANGED = 'notifications/tools/list_changed';
 
 /** Any further options are the SDK's own. */
 export function createMcpServer(options: McpOptions, more: McpServerOptions = {}): McpServer {
+  const { lab } = options;
   const server = new McpServer(
     { name: 'cuvette', title: 'Cuvette', version: VERSION },
     {
       jsonSchemaValidator: validator,
-      // Neither list ever changes, so nobody needs to hold a stream open to hear of it.
-      capabilities: { tools: { listChanged: false }, resources: { listChanged: false } },
-      instructions: instructionsFor(options.shellCommand),
+      // Where a list never changes, nobody needs to hold a stream open to hear of it.
+      capabilities: { tools: { listChanged: lab?.listing.isOpen() === false }, resources: { listChanged: false } },
+      debouncedNotificationMethods: [TOOLS_CHANGED],
+      instructions: instructionsFor(options),
       ...more,
     },
   );
-  registerTools(server, [...TOOLS, ...(options.labTools ?? [])], options);
+  const shown = lab?.tools.filter((tool) => tool.lab === 'entrance' || lab.listing.isOpen()) ?? [];
+  registerTools(server, [...TOOLS, ...shown], options);
   registerResources(server, () => opened(options.sessions));
   return server;
 }
 
-export function registerTools(server: McpServer, tools: readonly Tool[], { sessions, log, stop }: McpOptions): void {
+export function registerTools(server: McpServer, tools: readonly Tool[], options: McpOptions): void {
+  const { sessions, log, stop, structured = false, caller } = options;
   for (const tool of tools) {
     const { name, title, description, input, output, annotations } = tool;
+    const outputSchema = structured ? { outputSchema: shownSchema(output) } : {};
     server.registerTool(
       name,
-      { title, description, inputSchema: described(input), outputSchema: described(output), annotations },
+      { title, description, inputSchema: shownSchema(input), ...outputSchema, annotations },
       async (args, ctx) => {
         const signal = stop ? AbortSignal.any([ctx.mcpReq.signal, stop]) : ctx.mcpReq.signal;
-        const context = { sessions: await opened(sessions), signal, progress: progressOf(ctx) };
-        return toResult(await callTool(tool, args, context, log));
+        const context = { sessions: await opened(sessions), caller, signal, progress: progressOf(ctx) };
+        const answer = await callTool(tool, args, context, log);
+        if (tool.lab && !answer.isError) await listLab(server, options, ctx);
+        return toResult(answer, structured || ctx.mcpReq._meta?.[STRUCTURED] === true);
       },
     );
   }
+}
+
+/** Once the lab has been asked for, the rest of its tools are listed, and the client is told. */
+async function listLab(server: McpServer, options: McpOptions, { mcpReq }: ServerContext): Promise<void> {
+  const { lab } = options;
+  if (!lab?.listing.open()) return;
+  if (lab.onListed) {
+    lab.onListed();
+    // The older protocol has no such stream here: the notification goes ahead of the answer.
+    if (mcpReq.envelope === undefined) await mcpReq.notify({ method: TOOLS_CHANGED }).catch(() => {});
+    return;
+  }
+  const inside = lab.tools.filter((tool) => tool.lab === 'inside');
+  registerTools(server, inside, options); // The SDK tells the client.
 }
 
 async function opened(sessions: McpOptions['sessions']): Promise<Sessions> {
   return typeof sessions === 'function' ? sessions() : sessions;
 }
 
-function instructionsFor(shellCommand: string | undefined): string {
-  const purpose = 'Live sessions: Python keeps its variables; bash, node, typescript, go and cpp run beside it.';
-  if (shellCommand === undefined) {
-    return `${purpose} Calls that name no session share your default one; session: "new" opens another, and the answer has its id.`;
-  }
-  return (
-    `${purpose} The lab looks inside a language model: colab_attach chooses one (a small one is open already), causality_protocol judges. ` +
-    `For multi-line code you may also use the shell: ${shellCommand} run <<'PY' … PY ` +
-    'runs in this same session, and the user can read it before approving.'
-  );
+function instructionsFor({ lab, isShared, shellCommand }: McpOptions): string {
+  const parts = ['Live sessions: Python keeps its variables; bash, node, typescript, go and cpp run beside it.'];
+  if (isShared)
+    parts.push(
+      'Calls that name no session share your default one; session: "new" opens another, and the answer has its id.',
+    );
+  if (lab)
+    parts.push(
+      `The lab looks inside a language model: colab_attach chooses one${lab.listing.isOpen() ? '' : ', and lists the tools'}; causality_protocol judges.`,
+    );
+  if (shellCommand !== undefined)
+    parts.push(
+      `For multi-line code you may also use the shell: ${shellCommand} run <<'PY' … PY runs in this same session, and the user can read it before approving.`,
+    );
+  return parts.join(' ');
 }
 
-/** A schema that is shown to clients, and not checked by the SDK: `callTool` checks the input, once, for every surface. */
-function described(schema: z.ZodObject): StandardSchemaWithJSON {
-  const known = schemas.get(schema);
-  if (known) return known;
-  const { jsonSchema } = schema['~standard'];
-  const shown: StandardSchemaWithJSON = {
-    '~standard': {
-      version: 1,
-      vendor: 'cuvette',
-      validate: (value) => ({ value }),
-      jsonSchema: { input: once(jsonSchema.input), output: once(jsonSchema.output) },
-    },
-  };
-  schemas.set(schema, shown);
-  return shown;
-}
-
-/** Converts a schema at its first use; the SDK always asks for the same target. */
-function once<Options, Json>(convert: (options: Options) => Json): (options: Options) => Json {
-  let json: Json | undefined;
-  return (options) => {
-    json ??= convert(options);
-    return json;
-  };
-}
-
-function toResult({ text, structured, images = [], links = [], isError = false }: ToolAnswer): CallToolResult {
+/** Clients give a model the structured content in place of the text, so it is there only for who asks. */
+function toResult(
+  { text, structured, images = [], links = [], isError = false }: ToolAnswer,
+  isStructured: boolean,
+): CallToolResult {
+  const others = [
+    ...images.map(({ mimeType, base64 }) => ({ type: 'image' as const, mimeType, data: base64 })),
+    ...links.map((link) => ({ type: 'resource_link' as const, ...link })),
+  ];
   return {
-    content: [
-      { type: 'text', text },
-      ...images.map(({ mimeType, base64 }) => ({ type: 'image' as const, mimeType, data: base64 })),
-      ...links.map((link) => ({ type: 'resource_link' as const, ...link })),
-    ],
-    structuredContent: structured,
+    // Beside a picture, an empty text is something that the APIs of models refuse.
+    content: text === '' && others.length > 0 ? others : [{ type: 'text', text }, ...others],
+    ...(isStructured && { structuredContent: structured }),
     ...(isError && { isError }),
   };
 }

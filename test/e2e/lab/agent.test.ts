@@ -85,7 +85,7 @@ test(
     await agent.close();
 
     // Another process finds all of it again, and the same experiment has the same hash.
-    const next = await startAgent({ home, cwd });
+    const next = await startAgent({ home, cwd, args: ['--tools', 'all'] });
     expect((await next.call('list_probes')).structured).toMatchObject({ probes: [{ id: 'number' }] });
     const again = await next.call('causality_protocol', { ...asked, report: false });
     expect(again.structured.manifest_sha256, again.text).toBe(verdict.structured.manifest_sha256);
