@@ -19,7 +19,7 @@ export async function main(args: string[]): Promise<number> {
     );
   const server = await findServer({ start: values.start ?? false, server: values.server });
   let isError = false;
-  await callBridge(server.socket, { do: 'call', tool, input: parseJson(input) }, (event) => {
+  await callBridge(server.socket, { do: 'call', of: server.of, tool, input: parseJson(input) }, (event) => {
     if (event.type !== 'answer') return;
     isError = event.isError;
     process.stdout.write(`${values.json ? JSON.stringify(event.structured, null, 2) : event.text}\n`);

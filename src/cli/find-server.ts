@@ -3,8 +3,10 @@
 import { CuvetteError } from '../errors.ts';
 import { findPaths } from '../paths.ts';
 import { ancestorsOf } from '../process-tree.ts';
-import { type Caller, chooseServer, isInsideAgent } from '../surfaces/bridge/discovery.ts';
+import { type Caller, chooseServer, chooseService, isInsideAgent, sessionIn } from '../surfaces/bridge/discovery.ts';
+import type { BridgeRequest } from '../surfaces/bridge/protocol.ts';
 import { readRecords, type ServerRecord } from '../surfaces/bridge/server-record.ts';
+import { shellCommand } from './shell-command.ts';
 
 export interface FindOptions {
   /** Start a server where there is none, even inside an agent. */
@@ -13,27 +15,34 @@ export interface FindOptions {
   server: string | undefined;
 }
 
-export async function findServer({ start, server }: FindOptions): Promise<ServerRecord> {
+export interface FoundServer extends ServerRecord {
+  /** Whose sessions to ask it for. */
+  of: BridgeRequest['of'];
+}
+
+export async function findServer({ start, server }: FindOptions): Promise<FoundServer> {
   const paths = findPaths();
   const caller: Caller = { ancestors: ancestorsOf(process.pid), cwd: process.cwd(), env: process.env };
   const find = () => {
     const records = readRecords(paths.runtime);
     if (server !== undefined) return records.find(({ pid }) => String(pid) === server);
-    return chooseServer(records, caller);
+    return chooseServer(records, caller) ?? (start ? undefined : chooseService(records, caller));
   };
   const found = find();
-  if (found) return found;
+  if (found) return { ...found, of: sessionIn(found, caller) };
   if (server !== undefined) {
     throw new CuvetteError('no_server', `There is no server with pid ${server}. Run: cuvette doctor`);
   }
   if (!start && isInsideAgent(caller)) {
+    const command = shellCommand();
     throw new CuvetteError(
       'no_server',
-      "This agent has no Cuvette server. Add it once, then restart the agent's session:\n" +
-        '  claude mcp add cuvette -- npx -y cuvette mcp\n' +
-        'Or start one for this shell alone: cuvette run --start',
+      "This agent has no Cuvette server, and no cuvette serve of yours runs on this machine. Add one once, then restart the agent's session:\n" +
+        `  claude mcp add cuvette -- ${command} mcp\n` +
+        `If the agent is connected to a service over HTTP, start that service again: ${command} serve\n` +
+        `Or start a server for this shell alone: ${command} run --start`,
     );
   }
   const { startServer } = await import('./start-server.ts');
-  return startServer(paths, find);
+  return { ...(await startServer(paths, find)), of: undefined };
 }

@@ -26,6 +26,7 @@ export async function main(args: string[]): Promise<never> {
   const server = await findServer({ start: values.start ?? false, server: values.server });
   const request: BridgeRequest = {
     do: 'execute',
+    of: server.of,
     code,
     session: values.session,
     interpreter: values.interpreter,
@@ -41,7 +42,9 @@ export async function main(args: string[]): Promise<never> {
     if (!running) process.exit(130);
     const { session, execution } = running;
     const input = { session, execution };
-    callBridge(server.socket, { do: 'call', tool: 'interrupt', input }, () => {}).catch(() => process.exit(130));
+    callBridge(server.socket, { do: 'call', of: server.of, tool: 'interrupt', input }, () => {}).catch(() =>
+      process.exit(130),
+    );
   });
   // A reader that goes away, as `head` does, ends the client, and with it the code.
   process.stdout.on('error', () => process.exit(BROKEN_PIPE));

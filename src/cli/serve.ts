@@ -51,7 +51,14 @@ export async function main(args: string[]): Promise<number | undefined> {
         },
       );
   const labTools = createLabTools({ labsOf: () => labs, files: projectFiles(project) });
-  const bridge = await openBridge({ sessions, runtime: paths.runtime, kind: 'service', log, labTools });
+  const bridge = await openBridge({
+    sessions,
+    runtime: paths.runtime,
+    kind: 'service',
+    log,
+    labTools,
+    agents: http?.agents,
+  });
   if (http) await welcome(sessions, http);
   else sessions.warmUp().catch((error: unknown) => log.warn({ err: error }, 'start'));
 

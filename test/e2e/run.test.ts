@@ -9,6 +9,7 @@ import {
   type Agent,
   type CliOptions,
   createHome,
+  HANGS_AFTER,
   MAIN,
   runCli,
   runOutside,
@@ -70,7 +71,7 @@ describe('streams', () => {
       cwd,
       env: home.env(),
       encoding: 'utf8',
-      timeout: 50_000,
+      timeout: HANGS_AFTER,
     });
     expect(stdout).toMatch(/^0\n1\nstatus \d+\n$/);
     expect(stderr).not.toContain('node:');

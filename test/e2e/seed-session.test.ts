@@ -69,8 +69,9 @@ describe.each([
     await agent.close();
   });
 
-  test('every tool is listed with all that a client needs to know', async () => {
-    const agent = await startAgent({ home, era, cwd: home.project() });
+  test('every tool is listed with all that a program needs to know, if it asks', async () => {
+    const args = ['--tools', 'all', '--structured'];
+    const agent = await startAgent({ home, era, cwd: home.project(), args });
     const { tools } = await agent.client.listTools();
     expect(tools.map(({ name }) => name).sort()).toEqual(TOOLS);
     for (const tool of tools) {

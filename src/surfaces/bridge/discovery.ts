@@ -6,6 +6,7 @@
 import { sep } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
 import type { ProcessInfo } from '../../process-tree.ts';
+import type { BridgeRequest } from './protocol.ts';
 import type { ServerRecord } from './server-record.ts';
 
 const AGENTS = /^(claude|cursor|cursor-agent|codex|gemini|opencode|aider|goose|windsurf|crush|amp|copilot|cline)$/i;
@@ -33,6 +34,21 @@ export function chooseServer(servers: ServerRecord[], caller: Caller): ServerRec
   return candidates.length === 0 ? undefined : onlyOne(candidates, candidates);
 }
 
+/**
+ * For a shell of an agent that has no server of its own, nor a service in its folder: the HTTP service of this machine, which the
+ * agent may be connected to. Throws if there are several.
+ */
+export function chooseService(servers: ServerRecord[], caller: Caller): ServerRecord | undefined {
+  const services = isInsideAgent(caller) ? servers.filter(({ url }) => url !== undefined) : [];
+  return services.length === 0 ? undefined : onlyOne(services, services);
+}
+
+/** Whose session the shell gets in a server: one that serves agents over HTTP has one for them beside that of its own folder. */
+export function sessionIn({ kind, url, project }: ServerRecord, caller: Caller): BridgeRequest['of'] {
+  if (kind !== 'service' || url === undefined || !isInsideAgent(caller)) return undefined;
+  return isWithin(caller.cwd, project) ? 'agents if any' : 'agents';
+}
+
 /** True if an agent seems to have started this shell, so that a server should have been there. */
 export function isInsideAgent(caller: Caller): boolean {
   return hasAgentAbove(caller) || AGENT_VARIABLES.some((name) => caller.env[name]);
@@ -44,18 +60,20 @@ function hasAgentAbove({ ancestors }: Caller): boolean {
 
 /** The servers whose project holds the folder; of those, the ones with the innermost project. */
 function inFolder(servers: ServerRecord[], folder: string): ServerRecord[] {
-  const around = servers.filter(
-    ({ project }) => folder === project || folder.startsWith(project.endsWith(sep) ? project : project + sep),
-  );
+  const around = servers.filter(({ project }) => isWithin(folder, project));
   const longest = Math.max(0, ...around.map(({ project }) => project.length));
   return around.filter(({ project }) => project.length === longest);
+}
+
+function isWithin(folder: string, project: string): boolean {
+  return folder === project || folder.startsWith(project.endsWith(sep) ? project : project + sep);
 }
 
 function onlyOne(fitting: ServerRecord[], all: ServerRecord[]): ServerRecord {
   const [only, ...others] = fitting;
   if (only && others.length === 0) return only;
   const list = (fitting.length > 0 ? fitting : all)
-    .map(({ pid, project }) => `  --server ${pid}   ${project}`)
+    .map(({ pid, project, url }) => `  --server ${pid}   ${project}${url === undefined ? '' : `   ${url}`}`)
     .join('\n');
   throw new CuvetteError('ambiguous_server', `Several servers fit this shell equally well. Say which one:\n${list}`);
 }

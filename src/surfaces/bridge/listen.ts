@@ -1,22 +1,24 @@
-/** The bridge: a Unix socket that only its owner can reach, for the shell client. Translates; decides nothing. */
+/** The bridge: a Unix socket that only its owner can reach, for the shell client and for programs that speak HTTP. Translates; decides nothing. */
 
 import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { nanoid } from 'nanoid';
 import * as z from 'zod';
-import { CuvetteError, toCuvetteError } from '../../errors.ts';
-import { readLines, writeLine } from '../../json-lines.ts';
+import { CuvetteError } from '../../errors.ts';
+import { parseGuarded } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
 import { privateFolder } from '../../paths.ts';
 import { findProcess } from '../../process-tree.ts';
 import { lineageOf } from '../../sessions/agent.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
-import type { Tool } from '../../tools/define-tool.ts';
+import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
 import { TOOLS } from '../../tools/registry.ts';
 import { VERSION } from '../../version.ts';
+import { type Connection, openConnection, type RequestLimits } from './connection.ts';
 import { streamExecution } from './execution-stream.ts';
+import { createBridgeHttp } from './http.ts';
 import type { BridgeEvent } from './protocol.ts';
 import { type ServerRecord, writeRecord } from './server-record.ts';
 
@@ -32,55 +34,64 @@ export interface BridgeOptions {
   runtime: string;
   kind: ServerRecord['kind'];
   log: Logger;
+  /** Where agents come in over HTTP, and their sessions, which their shells share. */
+  agents?: { url: string; sessions: Sessions; isUsed(): boolean } | undefined;
   /** The lab's: whoever reaches the socket is the user of this machine. */
   labTools?: readonly Tool[];
+  limits?: RequestLimits;
 }
 
+const LIMITS: RequestLimits = { most: 64 * 1024 * 1024, patience: 30_000 };
+const of = z.enum(['agents', 'agents if any']).optional();
 const requests = z.discriminatedUnion('do', [
   z.object({
+    of,
     do: z.literal('execute'),
     code: z.string(),
     session: z.string().optional(),
     interpreter: z.string().optional(),
     timeout: z.number().min(0).optional(),
   }),
-  z.object({ do: z.literal('call'), tool: z.string(), input: z.unknown() }),
+  z.object({ of, do: z.literal('call'), tool: z.string(), input: z.unknown() }),
 ]);
 
-export async function openBridge({ sessions, runtime, kind, log, labTools = [] }: BridgeOptions): Promise<Bridge> {
+export async function openBridge(options: BridgeOptions): Promise<Bridge> {
+  const { sessions: own, runtime, kind, log, agents, labTools = [], limits = LIMITS } = options;
   const tools = [...TOOLS, ...labTools];
   const path = join(privateFolder(join(runtime, 'b')), `${nanoid(10)}.sock`);
-  const open = new Set<Socket>();
+  const open = new Map<Socket, Connection>();
   let lastUsed = Date.now();
 
+  const http = createBridgeHttp({
+    most: limits.most,
+    connectionOf: ({ socket }) => open.get(socket),
+    execute: (input, signal) => call('execute', input, own, signal),
+  });
   const server = createServer((socket) => {
-    const gone = new AbortController();
-    const write = (event: BridgeEvent) => void (socket.writable && writeLine(socket, event));
-    open.add(socket);
-    socket.on('error', () => socket.destroy());
+    open.set(socket, openConnection(socket, { line: handle, http }, limits));
     socket.once('close', () => {
-      gone.abort();
       open.delete(socket);
       lastUsed = Date.now();
     });
-    readLines(socket, (line) => {
-      handle(line, write, gone.signal).catch((error: unknown) => {
-        const { code, message } = toCuvetteError(error);
-        write({ type: 'failed', code, message });
-      });
-    });
   });
 
-  async function handle(line: string, write: (event: BridgeEvent) => void, signal: AbortSignal): Promise<void> {
+  async function handle(line: string, write: (event: BridgeEvent) => void, { gone }: Connection): Promise<void> {
     const request = parse(line);
-    if (request.do === 'execute') return streamExecution(sessions, { ...request, signal }, write);
-    const tool = tools.find(({ name }) => name === request.tool);
-    if (!tool) {
-      const names = tools.map(({ name }) => name).join(', ');
-      throw new CuvetteError('invalid_input', `There is no tool ${request.tool}. There are: ${names}.`);
-    }
-    const answer = await callTool(tool, request.input, { sessions, signal, progress: () => {} }, log);
+    const sessions = sessionsOf(request.of);
+    if (request.do === 'execute') return streamExecution(sessions, { ...request, signal: gone }, write);
+    const answer = await call(request.tool, request.input, sessions, gone);
     write({ type: 'answer', text: answer.text, structured: answer.structured, isError: answer.isError ?? false });
+  }
+
+  function sessionsOf(whose: z.infer<typeof of>): Sessions {
+    return agents && (whose === 'agents' || (whose === 'agents if any' && agents.isUsed())) ? agents.sessions : own;
+  }
+
+  async function call(name: string, input: unknown, sessions: Sessions, signal: AbortSignal): Promise<ToolAnswer> {
+    const tool = tools.find((one) => one.name === name);
+    if (tool) return callTool(tool, input, { sessions, signal, progress: () => {} }, log);
+    const names = tools.map((one) => one.name).join(', ');
+    throw new CuvetteError('invalid_input', `There is no tool ${name}. There are: ${names}.`);
   }
 
   await new Promise<void>((resolve, reject) => {
@@ -94,10 +105,11 @@ export async function openBridge({ sessions, runtime, kind, log, labTools = [] }
     version: VERSION,
     kind,
     lineage: lineage.map(({ pid, started }) => ({ pid, started })),
-    project: sessions.project,
+    project: own.project,
+    ...(agents && { url: agents.url }),
     socket: path,
   });
-  sessions.socketPath = Promise.resolve(path);
+  own.socketPath = Promise.resolve(path);
   return {
     socket: path,
     idleSince: () => (open.size > 0 ? Date.now() : lastUsed),
@@ -112,8 +124,9 @@ export async function openBridge({ sessions, runtime, kind, log, labTools = [] }
 function parse(line: string): z.infer<typeof requests> {
   let request: unknown;
   try {
-    request = JSON.parse(line);
+    request = parseGuarded(line);
   } catch (error) {
+    if (error instanceof CuvetteError) throw error;
     throw new CuvetteError('invalid_input', 'The request is not JSON.', { cause: error });
   }
   const parsed = requests.safeParse(request);

@@ -2,7 +2,10 @@
 
 import type { ErrorCode } from '../../errors.ts';
 
-export type BridgeRequest =
+export type BridgeRequest = {
+  /** Whose sessions are meant, where they are not the server's own: those of agents over HTTP, or those if there are any. */
+  of?: 'agents' | 'agents if any' | undefined;
+} & (
   | {
       do: 'execute';
       code: string;
@@ -10,7 +13,8 @@ export type BridgeRequest =
       interpreter?: string | undefined;
       timeout?: number | undefined;
     }
-  | { do: 'call'; tool: string; input: unknown };
+  | { do: 'call'; tool: string; input: unknown }
+);
 
 export type BridgeEvent =
   | { type: 'started'; session: string; execution: number }

@@ -11,6 +11,8 @@ export interface ServerRecord extends ProcessId {
   /** From the server's parent up to the agent that it works for. */
   lineage: ProcessId[];
   project: string;
+  /** Where it serves agents over HTTP whose session a shell can share. */
+  url?: string;
   socket: string;
 }
 

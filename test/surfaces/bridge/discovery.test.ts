@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProcessInfo } from '../../../src/process-tree.ts';
-import { chooseServer, isInsideAgent } from '../../../src/surfaces/bridge/discovery.ts';
+import { chooseServer, chooseService, isInsideAgent, sessionIn } from '../../../src/surfaces/bridge/discovery.ts';
 import type { ServerRecord } from '../../../src/surfaces/bridge/server-record.ts';
 
 /** Processes by their pid; each started at the time that its pid says, unless the test says otherwise. */
@@ -169,5 +169,38 @@ describe('inside an agent', () => {
 
   it('is not the shell of a person', () => {
     expect(inside([20, 10, 2], { TERM: 'xterm', PATH: '/bin' })).toBe(false);
+  });
+});
+
+describe('a shell of an agent that is connected over HTTP', () => {
+  const overHttp = (pid: number, project: string) => ({ ...service(pid, project), url: `http://127.0.0.1:${pid}` });
+  const inside = (cwd: string) => ({ ancestors: [process(20), process(100)], cwd, env: {} });
+
+  it('gets the one service that serves HTTP on this machine, wherever it was started', () => {
+    const servers = [overHttp(1000, '/srv'), service(2000, '/background')];
+    expect(chooseServer(servers, inside('/code/app'))).toBeUndefined();
+    expect(chooseService(servers, inside('/code/app'))?.pid).toBe(1000);
+  });
+
+  it('has to choose between two, and is shown their addresses', () => {
+    const servers = [overHttp(1000, '/srv'), overHttp(2000, '/opt')];
+    expect(() => chooseService(servers, inside('/code/app'))).toThrow(
+      /--server 2000 {3}\/opt {3}http:\/\/127.0.0.1:2000/,
+    );
+  });
+
+  it('means the session of agents: outside of the folder always, within it once there is one', () => {
+    expect(sessionIn(overHttp(1000, '/srv'), inside('/code/app'))).toBe('agents');
+    expect(sessionIn(overHttp(1000, '/code'), inside('/code/app'))).toBe('agents if any');
+  });
+
+  it("means its agent's own session, where the agent started the server", () => {
+    expect(sessionIn(agentServer(1000, [100]), inside('/code/app'))).toBeUndefined();
+  });
+
+  it('is one only below an agent', () => {
+    const person = { ancestors: [process(20)], cwd: '/code/app', env: {} };
+    expect(chooseService([overHttp(1000, '/srv')], person)).toBeUndefined();
+    expect(sessionIn(overHttp(1000, '/code'), person)).toBeUndefined();
   });
 });

@@ -1,0 +1,85 @@
+/** The bridge by HTTP: `POST /execute` with { code, interpreter }, answered with { result }, as clients of other interpreters' sockets speak. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import * as z from 'zod';
+import { CuvetteError, ERROR_CODES, toCuvetteError } from '../../errors.ts';
+import { parseGuarded } from '../../json-guard.ts';
+import type { ToolAnswer } from '../../tools/define-tool.ts';
+import { type Connection, tooLarge } from './connection.ts';
+
+interface BridgeHttpOptions {
+  /** Bytes of a body. */
+  most: number;
+  connectionOf(request: IncomingMessage): Connection | undefined;
+  /** The tool of that name. */
+  execute(input: unknown, signal: AbortSignal): Promise<ToolAnswer>;
+}
+
+const failure = z.object({ error: z.object({ code: z.enum(ERROR_CODES), message: z.string() }) });
+
+/** A server that never listens: connections are handed to it. */
+export function createBridgeHttp({ most, connectionOf, execute }: BridgeHttpOptions): Server {
+  return createServer((request, response) => {
+    const path = request.url?.split('?')[0];
+    if (request.method !== 'POST' || path !== '/execute')
+      return send(response, 404, {
+        detail: `There is no ${request.method} ${path} here. Send POST /execute with {"code": "…"}; for the other tools: cuvette call.`,
+      });
+    answer(request)
+      .then((result) => send(response, 200, { result }))
+      .catch((error: unknown) => {
+        const { status, message } = toCuvetteError(error);
+        send(response, status, { detail: message });
+      });
+  });
+
+  async function answer(request: IncomingMessage): Promise<string> {
+    const connection = connectionOf(request);
+    if (!connection)
+      throw new CuvetteError('internal', 'The request came by a connection that the bridge does not know.');
+    const body = await read(request, most);
+    connection.arrived();
+    const { text, structured } = await execute(parse(body), connection.gone);
+    const { data: failed } = failure.safeParse(structured);
+    if (failed) throw new CuvetteError(failed.error.code, failed.error.message);
+    return text;
+  }
+}
+
+/** Of one that is too large, the rest is dropped as it comes, so that the client reads why. */
+function read(request: IncomingMessage, most: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size <= most) return;
+      chunks.length = 0;
+      reject(tooLarge(most));
+    });
+    request.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+    request.once('error', reject);
+  });
+}
+
+function parse(body: string): unknown {
+  try {
+    return parseGuarded(body);
+  } catch (error) {
+    if (error instanceof CuvetteError) throw error;
+    throw new CuvetteError('invalid_input', 'The body is not JSON. Send {"code": "…"}.', { cause: error });
+  }
+}
+
+/** One request a connection, so that none stays open without use. */
+function send(response: ServerResponse, status: number, body: object): void {
+  const text = `${JSON.stringify(body)}\n`;
+  response
+    .writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+      connection: 'close',
+    })
+    .end(text);
+}
