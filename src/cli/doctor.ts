@@ -1,10 +1,10 @@
 /** `cuvette doctor`: looks at everything that Cuvette depends on, and says what to do where something is missing. */
 
 import { join } from 'node:path';
-import { readConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { messageOf } from '../errors.ts';
 import { findEnvironment } from '../interpreters/python/environment.ts';
-import { findPython } from '../interpreters/python/probe.ts';
+import { findPython, type PythonInfo } from '../interpreters/python/probe.ts';
 import { findPaths, type Paths, privateFolder, runtimeFolder } from '../paths.ts';
 import { ancestorsOf } from '../process-tree.ts';
 import { tryToConfine } from '../sandbox/choose.ts';
@@ -12,9 +12,11 @@ import { adviceFor, lookAtMachine } from '../sandbox/machine.ts';
 import { policyOf } from '../sandbox/policy.ts';
 import { findProgram } from '../search-path.ts';
 import { openStore } from '../sessions/store.ts';
-import { chooseServer } from '../surfaces/bridge/discovery.ts';
+import { chooseServer, chooseService } from '../surfaces/bridge/discovery.ts';
 import { readRecords } from '../surfaces/bridge/server-record.ts';
 import { VERSION } from '../version.ts';
+import { parseServerFlags } from './flags.ts';
+import { tryLanguages } from './trial-calls.ts';
 
 interface Finding {
   name: string;
@@ -25,34 +27,54 @@ interface Finding {
 type Check = () => string | Promise<string>;
 
 export async function main(args: string[]): Promise<number> {
+  const { config, json } = parseServerFlags(args, 'serve');
   const paths = findPaths();
-  const findings = [
-    await look('program', () => `Cuvette ${VERSION} on Node ${process.versions.node}, ${process.platform}`),
-    await look('Python', async () => {
-      const python = await findPython(process.env.CUVETTE_PYTHON);
-      return `${python.version} at ${python.executable}`;
-    }),
-    await look(
-      'uv',
-      () =>
-        findProgram('uv') ??
-        absent('not installed; venv and pip are used, which is slower. To speed up installs: pip install uv'),
-    ),
-    await look('environment', () => environmentDetail(paths.cache)),
-    await look('runtime folder', () => runtimeFolder(paths.runtime)),
-    await look('data folder', () => {
-      openStore(paths.data).close();
-      return paths.data;
-    }),
-    await look('cache folder', () => privateFolder(paths.cache)),
-    await look('sandbox', () => sandboxDetail(paths)),
-    await look('servers', () => serversDetail(paths.runtime)),
-  ];
-  if (args.includes('--json')) process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
-  else
-    for (const { name, state, detail } of findings)
-      process.stdout.write(`${MARKS[state]} ${name.padEnd(15)} ${detail}\n`);
-  return findings.some(({ state }) => state === 'broken') ? 1 : 0;
+  const all: Finding[] = [];
+  for await (const finding of examine(config, paths)) {
+    all.push(finding);
+    if (!json) process.stdout.write(`${MARKS[finding.state]} ${finding.name.padEnd(15)} ${finding.detail}\n`);
+  }
+  if (json) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
+  return all.some(({ state }) => state === 'broken') ? 1 : 0;
+}
+
+/** As they are found: a call can take a while. */
+async function* examine(config: Config, paths: Paths): AsyncGenerator<Finding> {
+  const find = () => findPython(config.python);
+  yield look('program', () => `Cuvette ${VERSION} on Node ${process.versions.node}, ${process.platform}`);
+  yield look('Python', async () => {
+    const python = await find();
+    return `${python.version} at ${python.executable}`;
+  });
+  yield look(
+    'uv',
+    () =>
+      findProgram('uv') ??
+      absent('not installed; venv and pip are used, which is slower. To speed up installs: pip install uv'),
+  );
+  yield look('environment', async () => environmentDetail(paths.cache, await find()));
+  yield look('runtime folder', () => runtimeFolder(paths.runtime));
+  yield look('data folder', () => {
+    openStore(paths.data).close();
+    return paths.data;
+  });
+  yield look('cache folder', () => privateFolder(paths.cache));
+  yield look('sandbox', () => sandboxDetail(config, paths));
+  yield* tryCalls(config, paths);
+  yield look('servers', () => serversDetail(paths.runtime));
+}
+
+/** A call in each language, with the settings of a service that is started here. */
+async function* tryCalls(config: Config, paths: Paths): AsyncGenerator<Finding> {
+  try {
+    const base = await findPython(config.python);
+    const made = await findEnvironment(paths.cache, base);
+    const state = made ?? { phase: 'failed' as const, base, problem: 'it has not been made yet' };
+    for await (const { language, ...found } of tryLanguages({ config, paths, state }))
+      yield { name: `run ${language}`, ...found };
+  } catch (error) {
+    yield { name: 'calls', state: 'broken', detail: messageOf(error) };
+  }
 }
 
 const MARKS = { works: '✓', missing: '–', broken: '✗' };
@@ -71,8 +93,8 @@ async function look(name: string, check: Check): Promise<Finding> {
   }
 }
 
-async function environmentDetail(cache: string): Promise<string> {
-  const found = await findEnvironment(cache, await findPython(process.env.CUVETTE_PYTHON));
+async function environmentDetail(cache: string, base: PythonInfo): Promise<string> {
+  const found = await findEnvironment(cache, base);
   if (found) return `Python ${found.python.version} with IPython, numpy, pandas and matplotlib in ${found.folder}`;
   return absent(
     'not made yet; the first server makes it in the background, and sessions run on plain Python until then',
@@ -80,13 +102,13 @@ async function environmentDetail(cache: string): Promise<string> {
 }
 
 /** Tries it, as `cuvette serve` does before it starts. */
-async function sandboxDetail(paths: Paths): Promise<string> {
+async function sandboxDetail(config: Config, paths: Paths): Promise<string> {
   const machine = await lookAtMachine();
-  const python = await findPython(process.env.CUVETTE_PYTHON).catch(() => undefined);
+  const python = await findPython(config.python).catch(() => undefined);
   const tried = await tryToConfine(machine, python?.executable, {
-    policy: policyOf(readConfig({})),
+    policy: policyOf(config),
     runtime: runtimeFolder(paths.runtime),
-    sessions: join(paths.data, 'sessions'),
+    sessions: config.notebooksDir ?? join(paths.data, 'sessions'),
     tools: [],
     readable: [],
   });
@@ -105,7 +127,7 @@ function serversDetail(runtime: string): string {
   const caller = { ancestors: ancestorsOf(process.pid), cwd: process.cwd(), env: process.env };
   const mine = (() => {
     try {
-      return chooseServer(records, caller)?.pid;
+      return (chooseServer(records, caller) ?? chooseService(records, caller))?.pid;
     } catch {
       return undefined;
     }

@@ -16,6 +16,7 @@ import { shown, type TerminalStyle, terminalStyle, wrapped } from '../lab/report
 import type { LabContext } from '../lab/workbench.ts';
 import { findPaths } from '../paths.ts';
 import { parseFlags } from './parse-flags.ts';
+import { shellCommand } from './shell-command.ts';
 import { stopSignal } from './stop-signal.ts';
 
 /** As a shell has it for Ctrl-C. */
@@ -90,7 +91,7 @@ async function show(lab: Lab, { seed, out, style, context, started }: Showing): 
   summarize(answered, style);
   process.stdout.write(`\n${files.map((file) => `  ${file}`).join('\n')}\n`);
   say(
-    `Written in ${((performance.now() - started) / 1000).toFixed(1)} seconds, from the start. Next: give your agent the lab (claude mcp add cuvette -- npx cuvette mcp), or open a model of your own with cuvette lab serve --model MODEL.`,
+    `Written in ${((performance.now() - started) / 1000).toFixed(1)} seconds, from the start. Next: give your agent the lab (claude mcp add cuvette -- ${shellCommand()} mcp), or open a model of your own with ${shellCommand()} lab serve --model MODEL.`,
     style,
   );
   return answered.every(({ question, record }) => record.verdict.verdict === question.expected) ? 0 : 1;

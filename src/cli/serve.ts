@@ -16,9 +16,10 @@ import { createMetrics } from '../surfaces/rest/metrics.ts';
 import { createLabTools } from '../tools/lab.ts';
 import { projectFiles } from '../tools/lab-files.ts';
 import { VERSION } from '../version.ts';
-import { parseServerFlags } from './flags.ts';
+import { parseServerFlags, type ServerFlags } from './flags.ts';
 import { type HttpService, openHttpService } from './http-service.ts';
 import { printConfig } from './print-config.ts';
+import { serviceBanner } from './service-banner.ts';
 import { shellCommand } from './shell-command.ts';
 import { stopSignal } from './stop-signal.ts';
 
@@ -59,7 +60,7 @@ export async function main(args: string[]): Promise<number | undefined> {
     labTools,
     agents: http?.agents,
   });
-  if (http) await welcome(sessions, http);
+  if (http) await welcome(sessions, http, flags);
   else sessions.warmUp().catch((error: unknown) => log.warn({ err: error }, 'start'));
 
   const signal = await (isBackground ? Promise.race([stopped, idle(sessions, bridge, config.idle * 1000)]) : stopped);
@@ -73,8 +74,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   process.exit(0);
 }
 
-async function welcome(sessions: Sessions, http: HttpService): Promise<void> {
-  const command = shellCommand();
+async function welcome(sessions: Sessions, http: HttpService, { config, explain }: ServerFlags): Promise<void> {
   const say = (line: string) => process.stdout.write(`${line}\n`);
   const problem = await http.warm.then(
     () => undefined,
@@ -83,24 +83,7 @@ async function welcome(sessions: Sessions, http: HttpService): Promise<void> {
   const python = problem ? `no Python yet: ${problem}` : shortly(await sessions.environment.state());
   say(`Cuvette ${VERSION} · ${http.url} · sandbox: ${http.sandbox} · ${python} · ${await http.languages()}`);
   say(`Access: ${http.access}`);
-  // Not indented: it is there to be copied, and a heredoc ends only at the margin.
-  say(`
-Try it, in another terminal:
-
-curl -s ${http.url}/exec -H 'content-type: application/json' -d '{"code":"print(\\"hello\\")","lang":"py","entity_id":"demo"}'
-
-In this folder, in a session of your own:
-
-${command} run <<'PY'
-import pandas as pd
-df = pd.DataFrame({"a": [1, 2]}); df
-PY
-
-Give it to your agent:  claude mcp add cuvette -- ${command} mcp
-           or by HTTP:  claude mcp add --transport http cuvette ${http.url}/mcp
-To LibreChat:           LIBRECHAT_CODE_BASEURL=${http.url}/v1
-
-Ctrl-C stops it.`);
+  say(serviceBanner({ url: http.url, config, settings: explain(), command: shellCommand() }));
   sessions.environment.onProgress(showProgress);
 }
 

@@ -7,7 +7,11 @@ export function shellCommand(): string {
   const self = real(process.argv[1] ?? '');
   const folders = (process.env.PATH ?? '').split(delimiter);
   const isOnPath = folders.some((folder) => real(join(folder, 'cuvette')) === self);
-  return isOnPath ? 'cuvette' : `node ${self}`;
+  return isOnPath || self === undefined ? 'cuvette' : `node ${quoted(self)}`;
+}
+
+function quoted(path: string): string {
+  return /^[\w./@%+,:-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 function real(path: string): string | undefined {

@@ -26,11 +26,18 @@ export interface Foundation {
   close(): void;
 }
 
-export function createFoundation(options: { config: Config; paths: Paths; env?: NodeJS.ProcessEnv }): Foundation {
+export function createFoundation(options: {
+  config: Config;
+  paths: Paths;
+  env?: NodeJS.ProcessEnv;
+  /** The managed one if not given, which is made where it is missing. */
+  environment?: Environment;
+}): Foundation {
   const { config, paths } = options;
   const runtime = runtimeFolder(paths.runtime);
   const ending = new AbortController();
-  const environment = createEnvironment({ cache: paths.cache, python: config.python, signal: ending.signal });
+  const environment =
+    options.environment ?? createEnvironment({ cache: paths.cache, python: config.python, signal: ending.signal });
   const zygotes = createZygotes(runtime, options.env);
   let opened: Store | undefined;
   const { timeout, outputLimit, maxOutput, autoInstall } = config;

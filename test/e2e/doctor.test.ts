@@ -1,6 +1,6 @@
 /** `cuvette doctor`, and the small commands. */
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, test } from 'vitest';
 import { environmentWith, ROOT, runCli, startAgent, useHome } from './harness.ts';
@@ -29,6 +29,42 @@ describe('doctor', () => {
     );
     expect(line(stdout, 'servers')).toMatch(/^– .*none running/);
     expect(stdout).not.toContain('✗');
+  });
+
+  test('runs a call in each language, confined as a service with the same settings would be', async () => {
+    const { code, stdout } = await doctor();
+    expect(code, stdout).toBe(0);
+    for (const language of ['Python', 'bash', 'JavaScript', 'TypeScript', 'Go', 'C++'])
+      expect(line(stdout, `run ${language} `)).toMatch(
+        /^(✓ .* a call was answered in \d+ ms|– .* is not installed\. .*)$/,
+      );
+    expect(line(stdout, 'run Python')).toMatch(/^✓/);
+    expect(readdirSync(join(home.data, 'sessions'))).toEqual([]);
+  });
+
+  test('a language that no call of a service would work in is told with the reason', async () => {
+    // It says its version, and that is all that it does.
+    const folder = home.project('tools');
+    const broken = join(folder, 'bash');
+    writeFileSync(
+      broken,
+      '#!/bin/sh\n[ "$1" = --version ] && exec /bin/bash --version\necho "broken on purpose" >&2; exit 3\n',
+      {
+        mode: 0o755,
+      },
+    );
+    const { code, stdout } = await doctor({ PATH: `${folder}:${process.env.PATH}` });
+    expect(code).toBe(1);
+    expect(line(stdout, 'run bash')).toMatch(/^✗ .*a call failed: .*broken on purpose/);
+    expect(line(stdout, 'run Python')).toMatch(/^✓/);
+  });
+
+  test('a folder that a service is told to use, and cannot, is told', async () => {
+    const file = join(home.root, 'a-file');
+    writeFileSync(file, '');
+    const { code, stdout } = await doctor({ NOTEBOOKS_DIR: join(file, 'below') });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^✗ .*ENOTDIR.*a-file/m);
   });
 
   test('names the servers, and the one that this shell would use', async () => {
@@ -62,7 +98,7 @@ describe('doctor', () => {
     const { code, stdout } = await doctor({ XDG_CACHE_HOME: cache });
     expect(code).toBe(0);
     expect(line(stdout, 'environment')).toMatch(/^– .*not made yet/);
-    expect(existsSync(join(cache, 'cuvette', 'python'))).toBe(false);
+    expect(readdirSync(join(cache, 'cuvette', 'python'))).toEqual([]);
   });
 
   test.each([

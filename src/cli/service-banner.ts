@@ -1,0 +1,87 @@
+/** What `cuvette serve` tells its operator to try: commands that work as they are pasted. Credentials stand in them as variables of the shell, never as themselves. */
+
+import type { Config, SettingRow } from '../config.ts';
+
+export interface BannerOptions {
+  url: string;
+  config: Config;
+  settings: SettingRow[];
+  /** How this program is called from a shell. */
+  command: string;
+}
+
+/** How a request is let in. */
+interface Entry {
+  /** What has to be done before, if anything, as the beginning of a line. */
+  first?: string;
+  base: string;
+  /** Option of curl. */
+  header?: string;
+  libreChat: string[];
+}
+
+export function serviceBanner({ command, ...options }: BannerOptions): string {
+  const { first, base, header, libreChat } = entryOf(options);
+  const quoted = (path: string) => (base.includes('$') ? `"${base}${path}"` : `${base}${path}`);
+  const shown = (option: string) => (header ? ` ${option} "${header}"` : '');
+  // Not indented: it is there to be copied, and a heredoc ends only at the margin.
+  return `
+Try it, in another terminal:
+
+${first ?? ''}curl -s ${quoted('/exec')}${shown('-H')} -H 'content-type: application/json' -d '{"code":"print(\\"hello\\")","lang":"py","entity_id":"demo"}'
+
+In this folder, in a session of your own:
+
+${command} run <<'PY'
+import pandas as pd
+df = pd.DataFrame({"a": [1, 2]}); df
+PY
+
+Give it to your agent:  claude mcp add cuvette -- ${command} mcp
+${first ? 'or by HTTP, from there: ' : '           or by HTTP: '} claude mcp add --transport http cuvette ${quoted('/mcp')}${shown('--header')}
+To LibreChat, in .env:  ${libreChat.join(`\n${' '.repeat(24)}`)}
+
+Ctrl-C stops it.`;
+}
+
+function entryOf({ url, config, settings }: Omit<BannerOptions, 'command'>): Entry {
+  const here = url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+  const there = here === url ? url : url.replace(/\/\/.*:/, '//HOST:');
+  const host = here === url ? [] : ['with the name of this machine, as LibreChat reaches it, for HOST'];
+  const hasTokens = Boolean(config.jwtPublicKey || config.jwksUrl);
+  const secret = variableOf('pathSecret', settings);
+  const key = variableOf('apiKey', settings);
+  const libreChat = hasTokens
+    ? [`LIBRECHAT_CODE_BASEURL=${there}/v1`, ...host, 'and CODEAPI_JWT_ENABLED=true: it signs the tokens itself']
+    : config.pathSecret
+      ? [`LIBRECHAT_CODE_BASEURL=${there}/k/SECRET/v1`, ...host, `with what ${secret} is for SECRET`]
+      : config.apiKey
+        ? [
+            `LIBRECHAT_CODE_BASEURL=${there}/v1`,
+            ...host,
+            'and the key in LIBRECHAT_CODE_API_KEY; since 0.8.6 it takes --path-secret instead (docs/librechat.md)',
+          ]
+        : [`LIBRECHAT_CODE_BASEURL=${there}/v1`];
+  if (config.apiKey) return { first: ask(key, 'the key'), base: here, header: `x-api-key: $${key}`, libreChat };
+  if (config.pathSecret) return { first: ask(secret, 'the secret'), base: `${here}/k/$${secret}`, libreChat };
+  if (hasTokens)
+    return {
+      first: ask('CUVETTE_TOKEN', 'a token that LibreChat has signed and that is still valid'),
+      base: here,
+      header: 'authorization: Bearer $CUVETTE_TOKEN',
+      libreChat,
+    };
+  return { base: here, libreChat };
+}
+
+/** The one that the operator has set it by, else the one that there is for it. */
+function variableOf(name: keyof Config, settings: SettingRow[]): string {
+  const row = settings.find(({ setting }) => setting === name);
+  const [, used] = /^environment (.+)/.exec(row?.source ?? '') ?? [];
+  return used ?? row?.variables[0] ?? '';
+}
+
+/** Read so, it is neither on the screen nor in the shell's history. On the line of the command: what is pasted after it would be read as the answer. */
+function ask(variable: string, what: string): string {
+  return `[ "$${variable}" ] || { printf 'Paste ${what}, and press Enter: ' >&2; read -rs ${variable}; echo >&2; }; `;
+}
