@@ -4,6 +4,8 @@ import { defineConfig } from 'tsdown';
 export default defineConfig({
   entry: {
     main: 'src/main.ts',
+    'mcp-py-client': 'src/mcp-py-client.ts',
+    'mcp-py-server': 'src/mcp-py-server.ts',
     lab: 'src/lab/index.ts',
     'search-worker': 'src/sessions/search-worker.ts',
     'lab-worker': 'src/lab/lab-worker.ts',

@@ -19,10 +19,12 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   help: () => import('./cli/help.ts'),
 };
 
+const HELP = ['--help', '-h', '--version', '-v'];
+
 async function main(): Promise<void> {
   const [first = 'help', ...args] = process.argv.slice(2);
-  const name =
-    ({ '--help': 'help', '-h': 'help', '--version': 'help', '-v': 'help' } as Record<string, string>)[first] ?? first;
+  const isHelp = HELP.includes(first) || args.slice(0, 2).some((arg) => arg === '--help' || arg === '-h');
+  const name = isHelp ? 'help' : first;
   const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (!load) throw new CuvetteError('invalid_input', `There is no command ${first}. Run: cuvette help`);
   const command = await load();

@@ -43,6 +43,8 @@ test('the packed package works where it is installed', async () => {
     stderr: '',
   });
   expect((await runOutside(['run', '-c', 'x + 1'], options)).stdout).toBe('2\n');
+  const oldName = { ...options, command: [join(fresh, 'node_modules', '.bin', 'mcp-py-client')], input: 'x + 2\n' };
+  expect((await runOutside([], oldName)).stdout).toBe('3\n');
   const search = await runOutside(['call', 'get_output', '{"execution": 1, "pattern": "^2"}'], options);
   expect(search.stdout).toMatch(/^2: 2\n/);
   expect((await runOutside(['call', 'colab_status'], options)).stdout).toContain('"model_id":"demo"');
