@@ -1,188 +1,162 @@
 /**
- * The test command: builds, checks, and runs every suite, the Python driver's under each Python there is.
- * What a suite lacks is installed where that is possible; else the suite is skipped by name, and on CI that is a failure.
+ * The test command: builds, checks, and runs every suite, the Python driver's under each Python there is. `npm test -- NAME…` runs only those suites.
+ * What a suite lacks is installed first, without a time limit; where that is not possible the suite is skipped by name, and on CI that is a failure.
+ * The last line is the count of tests over all suites: N passed, N failed.
  */
 
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { installPackages, pythons, whyNoImage, whyNotConfined } from './testing/machine.mjs';
+import { CANNOT_RUN, clock, ROOT, run, show, withHeartbeat } from './testing/run.mjs';
 
-const root = resolve(import.meta.dirname, '..');
-const cache = join(root, 'node_modules', '.cache', 'cuvette-test');
 const isCi = Boolean(process.env.CI);
+const wanted = process.argv.slice(2);
+const cache = join(ROOT, 'node_modules', '.cache', 'cuvette-test');
+const LANES = 3;
+const HEARTBEAT_SECONDS = 30;
 const results = [];
-/** No driver suite takes a tenth of it; one that hangs is ended, and says what it had run. */
-const LONGEST_SUITE_MS = 10 * 60_000;
-/** A suite that cannot get what it needs says so by this status. */
-const CANNOT_RUN = 75;
+const began = performance.now();
 
-run('build', 'npm', ['run', '--silent', 'build']);
-run('check', 'npm', ['run', '--silent', 'check']);
-run('tool reference', 'node', ['scripts/tool-reference.mjs', '--check']);
-run('openapi.json', 'node', ['scripts/openapi.mjs', '--check']);
-installBubblewrap();
-run('sessions', 'npx', [
-  'vitest',
-  'run',
-  '--reporter=default',
-  '--reporter=json',
-  `--outputFile.json=${join(cache, 'vitest.json')}`,
-]);
-const cannotConfine = whyNotConfined();
-if (cannotConfine) skip('attacks', cannotConfine);
-else run('attacks', 'npm', ['run', '--silent', 'test:attack']);
-run('MCP conformance', 'node', ['scripts/conformance.mjs'], 'the suite could not be installed');
-await atOnce(3, [torchTests(), ...pythons().flatMap(driverTests)]);
+await withHeartbeat(HEARTBEAT_SECONDS, runAll);
 report();
 
-function run(name, command, args, lacking) {
+async function runAll() {
+  await installPackages(['bwrap', 'c++', 'venv', 'debootstrap']);
+  await installPackages(['docker-compose']); // By itself: what a system does not have keeps it from nothing else.
+  const isBuilt = await suite({ name: 'build', command: 'npm', args: ['run', '--silent', 'build'], isStep: true });
+  if (!isBuilt) return;
+  // Installs wait for the network more than they work: they go on beside the first suites.
+  const inLane = createLanes(LANES);
+  const waiting = suites().filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+  await Promise.all(waiting.map(({ needs, ...one }, rank) => afterNeeds(needs, one, (work) => inLane(rank, work))));
+}
+
+/** The longest first; unit tests and checks before all, because they tell most in the shortest time. */
+function suites() {
+  const environment = once(() => prepared('environment'));
+  const confinement = async () => (await environment()) ?? whyNotConfined();
+  const step = (name, command, args) => ({ name, command, args, isStep: true });
+  return [
+    vitest('unit'),
+    step('check', 'npm', ['run', '--silent', 'check']),
+    step('tool reference', 'node', ['scripts/tool-reference.mjs', '--check']),
+    step('openapi.json', 'node', ['scripts/openapi.mjs', '--check']),
+    { ...vitest('attack'), needs: confinement },
+    { ...vitest('live'), needs: environment },
+    { ...vitest('lab'), needs: environment },
+    { ...vitest('torch'), needs: () => prepared('torch') },
+    { ...vitest('soak'), needs: confinement },
+    {
+      ...step('hadolint', join(cache, 'hadolint', 'bin', 'hadolint'), ['Dockerfile']),
+      needs: () => prepared('hadolint'),
+    },
+    { ...vitest('docker'), needs: async () => whyNoImage() ?? prepared('docker') },
+    { name: 'MCP conformance', command: 'node', args: ['scripts/conformance.mjs'], countLine: countConformance },
+    ...pythons().flatMap((python, index, all) => driver(python, index === 0 || index === all.length - 1)),
+  ];
+}
+
+function vitest(project) {
+  const progress = join(ROOT, 'scripts', 'testing', 'vitest-progress.mjs');
+  const args = ['run', '--project', project, '--reporter=default', `--reporter=${progress}`];
+  return {
+    name: project,
+    command: process.execPath,
+    args: [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), ...args],
+  };
+}
+
+/** The driver's own tests: on the bare Python, and with IPython, pandas and matplotlib in an environment made for it. */
+function driver({ version, path }, isRich) {
+  const args = ['-m', 'unittest', 'discover', '-v', '-s', 'python/tests', '-p'];
+  const own = { quiet: true, countLine: countUnittest };
+  const bare = { ...own, name: `driver ${version}`, command: path, args: [...args, 'test_[!r]*.py'] };
+  if (!isRich) return [bare];
+  const needs = () => prepared('driver', path, version);
+  const python = join(cache, `driver-${version}`, 'bin', 'python');
+  return [bare, { ...own, name: `driver ${version}, rich`, command: python, args: [...args, 'test_[rs]*.py'], needs }];
+}
+
+/** Resolves to why it could not be made, or to nothing. */
+async function prepared(...what) {
+  const name = `preparing ${what[0]}`;
+  const args = ['scripts/testing/prepare.mjs', ...what];
+  const { problem, lines } = await run({ name, command: process.execPath, args });
+  return problem && (lines.at(-1) || problem);
+}
+
+async function afterNeeds(needs, one, inLane) {
+  const lacking = await needs?.();
+  if (lacking) return skip(one.name, lacking);
+  return inLane(() => suite(one));
+}
+
+/** Of a step that is no suite, its own success counts as one test. */
+async function suite({ name, isStep = false, ...what }) {
   process.stdout.write(`\n== ${name}\n`);
-  const { status, signal, error } = spawnSync(command, args, {
-    cwd: root,
-    stdio: 'inherit',
-  });
-  if (status === CANNOT_RUN && lacking) return skip(name, lacking);
-  const problem = status === 0 ? undefined : (error?.message ?? signal ?? `exit code ${status}`);
-  results.push({ name, state: problem ? 'failed' : 'passed', problem });
+  const { status, lines, counts, problem, seconds } = await run({ name, ...what });
+  if (status === CANNOT_RUN) return skip(name, lines.at(-1));
+  if (isStep && !problem) counts.passed = 1;
+  if (problem && counts.failed === 0) counts.failed = 1;
+  results.push({ name, state: problem ? 'failed' : 'passed', problem, counts, seconds });
+  show(name, `${problem ? `FAILED, ${problem}` : 'passed'}: ${tell(counts)} in ${clock(seconds * 1000)}`);
   return !problem;
 }
 
 function skip(name, problem) {
-  process.stdout.write(`\n== ${name}\nSKIPPED: ${problem}\n`);
-  results.push({ name, state: isCi ? 'failed' : 'skipped', problem: `skipped: ${problem}` });
+  show(name, `SKIPPED: ${problem}`);
+  const counts = { passed: 0, failed: isCi ? 1 : 0, skipped: 0 };
+  results.push({ name, state: isCi ? 'failed' : 'SKIPPED', problem, counts, seconds: 0 });
 }
 
-/** What confines sessions comes with no system; it is installed here, where that can be done without a question. */
-function installBubblewrap() {
-  if (process.platform !== 'linux' || has('bwrap')) return;
-  const sudo = process.getuid() === 0 ? [] : ['sudo', '-n'];
-  const managers = {
-    'apt-get': ['apt-get', 'install', '-y', 'bubblewrap'],
-    dnf: ['dnf', 'install', '-y', 'bubblewrap'],
-    apk: ['apk', 'add', 'bubblewrap'],
+function once(make) {
+  let made;
+  return () => {
+    made ??= make();
+    return made;
   };
-  const found = Object.keys(managers).find(has);
-  if (!found) return;
-  process.stdout.write('\n== installing bubblewrap, which confines sessions\n');
-  const [command, ...args] = [...sudo, ...managers[found]];
-  const install = () => spawnSync(command, args, { stdio: 'inherit' }).status === 0;
-  if (!install() && found === 'apt-get') {
-    const [update, ...rest] = [...sudo, 'apt-get', 'update'];
-    spawnSync(update, rest, { stdio: 'inherit' });
-    install();
-  }
 }
 
-function has(command) {
-  return spawnSync('sh', ['-c', `command -v ${command}`]).status === 0;
-}
-
-/** As the program itself sees it; nothing if it can confine. */
-function whyNotConfined() {
-  const { stdout } = spawnSync('node', ['dist/main.js', 'doctor', '--json'], { cwd: root, encoding: 'utf8' });
-  const sandbox = JSON.parse(stdout || '[]').find(({ name }) => name === 'sandbox');
-  return sandbox?.state === 'works'
-    ? undefined
-    : (sandbox?.detail ?? 'cuvette doctor did not say whether this machine can confine');
-}
-
-/** They wait more than they work: a few at a time, each told of when it has ended. */
-async function atOnce(most, suites) {
-  const waiting = [...suites];
-  const work = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) await runQuietly(next);
-  };
-  await Promise.all(Array.from({ length: most }, work));
-}
-
-function runQuietly({ name, command, args, lacking }) {
-  return new Promise((done) => {
-    const parts = [];
-    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], timeout: LONGEST_SUITE_MS });
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => parts.push(data));
-    child.once('error', (error) => parts.push(Buffer.from(error.message)));
-    child.once('close', (status, signal) => {
-      const said = Buffer.concat(parts).toString();
-      if (status === CANNOT_RUN && lacking) {
-        skip(name, `${lacking}\n${said}`);
-        return done();
-      }
-      const problem = status === 0 ? undefined : (signal ?? `exit code ${status}`);
-      results.push({ name, state: problem ? 'failed' : 'passed', problem });
-      process.stdout.write(`\n== ${name}\n${problem ? said : said.split('\n').slice(-4).join('\n')}`);
-      done();
-    });
-  });
-}
-
-/** It finds a Python that has torch, or makes one. */
-function torchTests() {
-  const args = ['run', '--silent', 'test:torch'];
-  return { name: 'torch engine', command: 'npm', args, lacking: 'torch could not be installed' };
-}
-
-/** The driver's own tests: on the bare Python, and with IPython, pandas and matplotlib in an environment made for it. */
-function driverTests({ name, path, isRich }) {
-  const suite = ['-m', 'unittest', 'discover', '-v', '-s', 'python/tests'];
-  const bare = { name: `driver on ${name}`, command: path, args: [...suite, '-p', 'test_[!r]*.py'] };
-  if (!isRich) return [bare];
-  const folder = join(cache, `rich-${name}`);
-  const python = join(folder, 'bin', 'python');
-  if (!existsSync(join(folder, 'ready'))) {
-    mkdirSync(cache, { recursive: true });
-    const steps = [
-      [path, ['-m', 'venv', '--clear', folder]],
-      [python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', 'ipython', 'pandas', 'matplotlib']],
-      [python, ['-c', `open(${JSON.stringify(join(folder, 'ready'))}, 'w')`]],
-    ];
-    const failed = steps.find(([command, args]) => spawnSync(command, args, { stdio: 'inherit' }).status !== 0);
-    if (failed) {
-      skip(`driver on ${name} with IPython, pandas, matplotlib`, 'they could not be installed');
-      return [bare];
+/** Of those that wait for a free lane, the one of the lowest rank goes first: what had to be installed first may be what takes longest. */
+function createLanes(most) {
+  const waiting = [];
+  let busy = 0;
+  return async (rank, work) => {
+    if (busy >= most) await new Promise((free) => waiting.push({ rank, free }));
+    busy += 1;
+    try {
+      return await work();
+    } finally {
+      busy -= 1;
+      waiting.sort((a, b) => a.rank - b.rank);
+      waiting.shift()?.free();
     }
-  }
-  const rich = { name: `driver on ${name} with IPython, pandas, matplotlib`, command: python };
-  return [bare, { ...rich, args: [...suite, '-p', 'test_[rs]*.py'] }];
-}
-
-/** The Python on PATH and every other version that pyenv has; the oldest and the newest also with IPython. */
-function pythons() {
-  const found = new Map();
-  const add = (path) => {
-    const { status, stdout } = spawnSync(
-      path,
-      ['-c', 'import sys; print("%d.%d" % sys.version_info[:2], sys.executable)'],
-      { encoding: 'utf8' },
-    );
-    if (status !== 0) return;
-    const [version, executable] = stdout.trim().split(' ');
-    const [major, minor] = version.split('.').map(Number);
-    if (major === 3 && minor >= 9 && !found.has(version))
-      found.set(version, { name: `Python ${version}`, path: executable, minor });
   };
-  add('python3');
-  const pyenv = join(homedir(), '.pyenv', 'versions');
-  for (const version of ['3.9', '3.10', '3.11', '3.12', '3.13', '3.14']) {
-    add(`python${version}`);
-    for (const folder of list(pyenv)) if (folder.startsWith(`${version}.`)) add(join(pyenv, folder, 'bin', 'python'));
-  }
-  const all = [...found.values()].sort((a, b) => a.minor - b.minor);
-  return all.map((python, index) => ({ ...python, isRich: index === 0 || index === all.length - 1 }));
 }
 
-function list(folder) {
-  const { status, stdout } = spawnSync('ls', [folder], { encoding: 'utf8' });
-  return status === 0 ? stdout.trim().split('\n') : [];
+function countUnittest(line, counts) {
+  const [, how] = / \.\.\. (ok|FAIL|ERROR|expected failure|skipped .*)$/.exec(line) ?? [];
+  if (how === 'ok' || how === 'expected failure') counts.passed += 1;
+  else if (how?.startsWith('skipped')) counts.skipped += 1;
+  else if (how) counts.failed += 1;
+}
+
+/** Of each revision of the protocol, whether all went as expected. */
+function countConformance(line, counts) {
+  if (/Baseline check passed/.test(line)) counts.passed += 1;
+}
+
+function tell({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`;
 }
 
 function report() {
   process.stdout.write('\n');
-  for (const { name, state, problem } of results)
-    process.stdout.write(`${state.padEnd(8)} ${name}${problem ? ` (${problem})` : ''}\n`);
-  const vitest = existsSync(join(cache, 'vitest.json'))
-    ? JSON.parse(readFileSync(join(cache, 'vitest.json'), 'utf8'))
-    : undefined;
-  if (vitest) process.stdout.write(`${vitest.numPassedTests} passed, ${vitest.numFailedTests} failed\n`);
-  process.exitCode = results.some(({ state }) => state === 'failed') ? 1 : 0;
+  for (const { name, state, problem, counts, seconds } of results)
+    process.stdout.write(
+      `${state.padEnd(8)} ${clock(seconds * 1000).padStart(6)}  ${name.padEnd(20)} ${tell(counts)}${problem ? ` (${problem})` : ''}\n`,
+    );
+  process.stdout.write(`in ${clock(performance.now() - began)}\n`);
+  const total = (key) => results.reduce((sum, { counts }) => sum + counts[key], 0);
+  process.stdout.write(`${total('passed')} passed, ${total('failed')} failed\n`);
+  if (results.some(({ state }) => state === 'failed')) process.exitCode = 1;
 }

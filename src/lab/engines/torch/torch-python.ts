@@ -26,8 +26,8 @@ export interface FindTorchOptions {
 const PACKAGES = ['torch==2.13.0', 'transformers==5.22.2', 'safetensors==0.8.0'];
 /** Spreads a model over several GPUs. */
 const FOR_GPUS = ['accelerate==1.15.0'];
-/** Has torch without what GPUs need, a tenth of the size. */
-const WITHOUT_GPUS = 'https://download.pytorch.org/whl/cpu';
+/** uv knows where torch is without what GPUs need, a tenth of the size. pip knows no other index than the one that it is configured for. */
+const WITHOUT_GPUS = ['--torch-backend', 'cpu'];
 /** Major and minor. */
 const OLDEST: Record<string, [number, number]> = { torch: [2, 6], transformers: [5, 0], safetensors: [0, 4] };
 const BUILD_TIME = 60 * 60_000;
@@ -83,7 +83,7 @@ async function build(base: PythonInfo, folder: string, signal: AbortSignal, prog
   ];
   const [torch = ''] = PACKAGES;
   // Where that place cannot be reached, the usual one has it, too.
-  if (!hasGpu()) await run([...install, '--index-url', WITHOUT_GPUS, torch]);
+  if (uv && !hasGpu()) await run([...install, ...WITHOUT_GPUS, torch]);
   await step([...install, ...PACKAGES, ...(hasGpu() ? FOR_GPUS : [])]);
   writeFileSync(join(folder, 'ready'), '');
 

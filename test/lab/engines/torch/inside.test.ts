@@ -2,16 +2,15 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it } from 'vitest';
 import { packageFile } from '../../../../src/package-root.ts';
-import { findRichTorchPython } from './rich-torch-python.ts';
 
-const rich = await findRichTorchPython();
+const rich = inject('richTorchPython');
 
 describe('its Python side passes its tests', () => {
   it('every architecture, memory, the wire', async () => {
     expect(await runTests(inject('torchPython'), 'test_*.py')).toMatch(/\nOK( \(skipped=3\))?\n$/);
   });
 
-  it.skipIf(rich === undefined)('a model whose blocks are in several places', async () => {
+  it.skipIf(rich === null)('a model whose blocks are in several places', async () => {
     expect(await runTests(rich ?? '', 'test_spread.py')).toMatch(/\nOK\n$/);
   });
 });

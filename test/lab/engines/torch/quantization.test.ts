@@ -1,6 +1,6 @@
 /** Models in 8 and 4 bit, by bitsandbytes, on the processor. */
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { decide } from '../../../../src/lab/causality/decide.ts';
 import { runProtocol } from '../../../../src/lab/causality/protocol.ts';
 import { neutralPrompts } from '../../../../src/lab/demo/datasets.ts';
@@ -10,7 +10,6 @@ import { dot, norm } from '../../../../src/lab/statistics/vectors.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { evaluate } from './evaluate.ts';
 import { useTorch } from './open-torch-engine.ts';
-import { findRichTorchPython } from './rich-torch-python.ts';
 
 const DEMO = packageFile('models', 'demo');
 
@@ -19,14 +18,14 @@ const [question] = demoQuestions(1);
 if (!question) throw new Error('The demo has no questions.');
 const prompts = question.dataset.map(({ prompt }) => prompt);
 
-const python = await findRichTorchPython();
+const python = inject('richTorchPython');
 let whole: Engine;
 beforeAll(async () => {
   whole = await openTorch(DEMO);
 });
 afterAll(() => whole?.close());
 
-describe.skipIf(python === undefined).each([
+describe.skipIf(python === null).each([
   ['8bit', 'Linear8bitLt', 0.999],
   ['4bit', 'Linear4bit', 0.98],
 ] as const)('a model in %s', (quantization, layer, likeness) => {

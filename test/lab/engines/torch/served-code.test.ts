@@ -1,19 +1,18 @@
 /** Code beside a model that is served elsewhere: `execute(interpreter="colab")`, as an agent knows it from its own Python. */
 
 import { existsSync } from 'node:fs';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, inject, test } from 'vitest';
 import { gone, kill, parentOf, processesOf, waitFor } from '../../../e2e/harness.ts';
-import { findRichTorchPython } from './rich-torch-python.ts';
 import { type Elsewhere, type ServedLab, useServed } from './served-lab.ts';
 
-const python = await findRichTorchPython();
+const python = inject('richTorchPython');
 const served = useServed();
 let lab: ServedLab;
 let agent: Elsewhere;
 beforeAll(async () => {
   lab = await served.serve({ python });
   agent = await served.attach(lab);
-}, 280_000);
+});
 
 /** What the last expression shows. */
 async function shown(code: string): Promise<string> {
@@ -63,7 +62,7 @@ test('is read while it runs in the background, and stopped by interrupt', async 
   expect(await shown('kept')).toBe('41');
 });
 
-test.skipIf(python === undefined)('shows figures', async () => {
+test.skipIf(python === null)('shows figures', async () => {
   const { content } = await agent.beside('import matplotlib.pyplot as plot\nplot.plot([1, 2])\nplot.show()');
   expect(content).toContainEqual(expect.objectContaining({ type: 'image', mimeType: 'image/png' }));
 });

@@ -17,7 +17,7 @@ let agent: Elsewhere;
 beforeAll(async () => {
   lab = await served.serve();
   agent = await served.attach(lab);
-}, 280_000);
+});
 
 test.each([
   ['no token', undefined],

@@ -30,7 +30,7 @@ beforeAll(async () => {
   lab = await served.serve();
   agent = await served.attach(lab);
   await agent.ask('colab_attach', { endpoint: 'demo', session_name: HERE });
-}, 280_000);
+});
 
 /** The same asked of the lab elsewhere and of the one here: the answers must be the same. */
 async function askBoth(tool: string, args: Record<string, unknown>, ignored = HASHES) {
