@@ -6,8 +6,11 @@ WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm install --no-audit --no-fund
 COPY tsconfig.json tsdown.config.ts README.md LICENSE ./
+COPY scripts/build.mjs scripts/kernel.mjs scripts/
 COPY src src
+COPY models models
 COPY python/cuvette_driver python/cuvette_driver
+COPY python/cuvette_torch python/cuvette_torch
 RUN npm pack --silent \
     && npm install --global --prefix /opt/cuvette --no-audit --no-fund ./cuvette-*.tgz
 
@@ -16,7 +19,7 @@ SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 
 # Go from Debian's backports: the one of bookworm itself lacks packages that today's programs import.
 # hadolint ignore=DL3008
-RUN echo 'deb http://deb.debian.org/debian bookworm-backports main' > /etc/apt/sources.list.d/backports.list \
+RUN sed -i 's/^Suites: bookworm bookworm-updates$/& bookworm-backports/' /etc/apt/sources.list.d/debian.sources \
     && apt-get update \
     && apt-get install -y --no-install-recommends \
         bash bubblewrap ca-certificates curl file g++ git jq python3 python3-pip python3-venv tini unzip zip \
@@ -47,7 +50,7 @@ ARG PYTHON_PACKAGES=""
 # hadolint ignore=DL3001
 RUN export PIP_NO_CACHE_DIR=1 XDG_DATA_HOME=/tmp/build XDG_RUNTIME_DIR=/tmp/build CACHE=.cache/cuvette \
     && { cuvette serve --host 127.0.0.1 --sandbox off & } \
-    && timeout 1200 bash -c "until ls $CACHE/python/*/ready $CACHE/programs/go/prepared-* $CACHE/programs/cpp/*/ready; do sleep 2; done" > /dev/null 2>&1 \
+    && timeout 7200 bash -c "until ls $CACHE/python/*/ready $CACHE/programs/go/prepared-* $CACHE/programs/cpp/*/ready; do sleep 2; done" > /dev/null 2>&1 \
     && kill %1 && wait %1 \
     && echo "$PYTHON_PACKAGES" | xargs --no-run-if-empty "$CACHE"/python/*/bin/python -m pip install \
         --disable-pip-version-check --constraint "$CACHE"/python/*/held.txt \
