@@ -69,7 +69,7 @@ function makeNpx(folder: string): { bin: string; asked(): { args: string[]; env:
   const source = `#!${process.execPath}
 const args = process.argv.slice(2);
 require('node:fs').writeFileSync(${JSON.stringify(note)}, JSON.stringify({ args, env: process.env }));
-if (args[0] !== '-y' || args[1] !== 'cuvette') throw new Error('npx knows only cuvette here');
+if (args[0] !== '-y' || !['cuvette', './cuvette-0.1.0.tgz'].includes(args[1])) throw new Error('npx knows only cuvette here');
 const given = args.slice(2);
 for (const flag of ['--engine', '--dtype', '--quantization', '--model'])
   if (given.includes(flag)) given.splice(given.indexOf(flag), 2);
@@ -138,12 +138,14 @@ test(
   'outside Colab, secrets come from the environment, and ngrok has its own',
   async () => {
     const { cwd, npx, tunnels, path } = makeMachine();
+    writeFileSync(join(cwd, 'cuvette-0.1.0.tgz'), 'as npm pack makes it');
     const cells = ['settings', '!TUNNEL, QUANTIZATION = "ngrok", "4bit"', 'node', 'tunnel', 'secrets', 'start', 'stop'];
     const { code, output } = await runCells({ cwd, path, cells, env: { NGROK_AUTHTOKEN }, isColab: false });
     expect(code, output).toBe(0);
     expect(output).toMatch(/HF_TOKEN: none\nNGROK_AUTHTOKEN: found/);
     expect(output).toContain('colab_attach(endpoint="https://start-1.ngrok-free.app"');
     expect(output).not.toContain(NGROK_AUTHTOKEN);
+    expect(npx.asked().args[1], 'the package that was uploaded').toBe('./cuvette-0.1.0.tgz');
     expect(npx.asked().args).toEqual(expect.arrayContaining(['--tunnel', 'ngrok', '--quantization', '4bit']));
     expect(tunnels.last().env.NGROK_AUTHTOKEN).toBe(NGROK_AUTHTOKEN);
     expect(isAlive(tunnels.last().pid)).toBe(false);
