@@ -40,19 +40,19 @@ describe('JSON', () => {
   });
 
   test('none of them holds up another caller', async () => {
-    // What it would cost to parse one of them here says how fast this machine is just now.
-    const began = performance.now();
-    JSON.parse(deep.toString());
-    const parsing = performance.now() - began;
     const quiet = await latencyDuring(caller, () => sleep(3000));
     const loud = await latencyDuring(caller, async () => {
       for (const path of PATHS) for (const [, body] of BODIES) await caller.send('POST', path, { headers: json, body });
     });
-    const rounded = [quiet.p99, loud.p99, parsing].map(Math.round);
+    // A service that parsed them would hold everybody for as long as that takes, which this machine is asked for while it is as busy as it was just now.
+    const began = performance.now();
+    JSON.parse(deep.toString());
+    const parsing = performance.now() - began;
+    const [before, during, held] = [quiet.p99, loud.p99, parsing].map(Math.round);
     console.log(
-      `p99 of another caller, quiet, then during the attack, in ms: ${rounded}; to parse one body: ${rounded[2]}`,
+      `another caller's p99: ${before} ms quiet, ${during} ms during the attack; to parse one body: ${held} ms`,
     );
-    expect(loud.p99 - quiet.p99).toBeLessThan(Math.max(100, parsing / 20));
+    expect(loud.p99 - quiet.p99).toBeLessThan(parsing / 4);
   });
 
   test('a program of many megabytes in one string runs', async () => {
