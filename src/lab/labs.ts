@@ -8,7 +8,7 @@ import { CuvetteError } from '../errors.ts';
 import type { Lab } from './lab.ts';
 import { CODE_ALONE, PROTOCOL } from './lab.ts';
 import { createLabSessions, createPassingLabSessions, type LabSession } from './lab-sessions.ts';
-import { createLostCalls } from './remote/lost-calls.ts';
+import { createDisconnectedCalls } from './remote/disconnected-calls.ts';
 import { withSignals } from './with-signals.ts';
 import type { LabContext } from './workbench.ts';
 
@@ -72,7 +72,7 @@ interface NamedLab {
 export function createLabs(options: LabsOptions): Labs {
   const openLocal = options.openLocal ?? opening(options);
   const sessions = options.store === false ? createPassingLabSessions() : createLabSessions(options.data);
-  const lost = createLostCalls();
+  const lost = createDisconnectedCalls();
   const open = new Set<OpenLab>();
   const named = new Map<string, NamedLab>();
   const turns = new Map<string, Promise<unknown>>();

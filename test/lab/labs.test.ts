@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLabs, type LabsOptions, type OpenLocal } from '../../src/lab/labs.ts';
 import { createLab } from '../../src/lab/local-lab.ts';
-import { EVENTS } from '../../src/lab/remote/wire.ts';
+import { EVENTS } from '../../src/lab/remote/lab-protocol.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { openCutProxy } from './cut-proxy.ts';
 import { createFakeLab } from './fake-lab.ts';

@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest';
 import type { Lab } from '../../src/lab/lab.ts';
 import { createLog } from '../../src/log.ts';
 import { createLabApp } from '../../src/surfaces/lab/app.ts';
-import type { CallLimits } from '../../src/surfaces/lab/calls.ts';
+import type { LabCallLimits } from '../../src/surfaces/lab/lab-calls.ts';
 
 export const TOKEN = 'a-token-that-is-long-enough';
 
@@ -17,7 +17,7 @@ export interface Served {
   server: Server;
 }
 
-export async function serveLab(lab: Lab, limits: Partial<CallLimits> = {}): Promise<Served> {
+export async function serveLab(lab: Lab, limits: Partial<LabCallLimits> = {}): Promise<Served> {
   const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', log: createLog('silent'), limits });
   return listening(createAdaptorServer({ fetch: app.fetch }) as Server);
 }

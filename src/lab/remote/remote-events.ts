@@ -1,11 +1,11 @@
 /** The events of a call to a lab elsewhere, as they come over the connection. */
 
 import type { ReadableStream } from 'node:stream/web';
+import { eventSchema, type LabCallEvent } from './lab-protocol.ts';
 import { lostBy, notALab } from './remote-errors.ts';
-import { eventSchema, type WireEvent } from './wire.ts';
 
 /** Ends without a word where the connection does: half a line is none. */
-export async function* eventsOf(body: ReadableStream<Uint8Array>, endpoint: string): AsyncGenerator<WireEvent> {
+export async function* eventsOf(body: ReadableStream<Uint8Array>, endpoint: string): AsyncGenerator<LabCallEvent> {
   const chunks = body.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
   let pieces: string[] = [];
   for (;;) {
@@ -23,7 +23,7 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>, endpoint: stri
   }
 }
 
-function parse(line: string, endpoint: string): WireEvent {
+function parse(line: string, endpoint: string): LabCallEvent {
   try {
     return eventSchema.parse(JSON.parse(line));
   } catch (error) {

@@ -12,16 +12,16 @@ import type { Lab } from '../lab.ts';
 import type { Primitive } from '../primitives/primitive.ts';
 import { ROUTED } from '../primitives/table.ts';
 import type { LabContext } from '../workbench.ts';
-import { createLostCalls, type LostCall, type LostCalls } from './lost-calls.ts';
+import { type CallIdentity, createDisconnectedCalls, type DisconnectedCalls } from './disconnected-calls.ts';
+import { EVENTS, HEADERS, STILL_HERE } from './lab-protocol.ts';
 import { errorFrom, forgotten, LostConnection, lostBy, refusal, restarted, unreachable } from './remote-errors.ts';
 import { eventsOf } from './remote-events.ts';
-import { EVENTS, HEADERS, STILL_HERE } from './wire.ts';
 
 export interface RemoteLabOptions {
   endpoint: string;
   token: string | undefined;
   /** Shared with the other labs of this process: the address of a lab may change. */
-  lost?: LostCalls;
+  lost?: DisconnectedCalls;
   /** Milliseconds before each time that a lost connection is tried again. */
   waits?: readonly number[];
   /** Milliseconds without even a sign of life, after which a connection is dead. */
@@ -58,7 +58,7 @@ interface Sent {
 type Missing = 'never came' | 'not known' | 'over';
 
 export function createRemoteLab(options: RemoteLabOptions): Lab {
-  const { endpoint, token, lost = createLostCalls(), waits = WAITS, silence = SILENCE } = options;
+  const { endpoint, token, lost = createDisconnectedCalls(), waits = WAITS, silence = SILENCE } = options;
   const base = parseEndpoint(endpoint);
   const access = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const farewells = new Set<Promise<unknown>>();
@@ -176,7 +176,7 @@ export function createRemoteLab(options: RemoteLabOptions): Lab {
     async call(name, args, context) {
       context.signal.throwIfAborted();
       const primitive = primitiveOf(name);
-      const same: LostCall = { of: context.weights ?? endpoint, name, args };
+      const same: CallIdentity = { of: context.weights ?? endpoint, name, args };
       const known = hasId(primitive) ? lost.take(same) : undefined;
       const isOld = known !== undefined;
       const id = known ?? randomUUID();

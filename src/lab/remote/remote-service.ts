@@ -11,7 +11,7 @@ import { firstLife } from '../lives.ts';
 import { describeCode, interruptCode, listVariables, resetCode, runCode } from '../primitives/code.ts';
 import { status } from '../primitives/lab-status.ts';
 import type { LabContext } from '../workbench.ts';
-import { createServiceClient } from './service-client.ts';
+import { createServiceClient } from './resumable-calls.ts';
 import { createServiceRun, type ServiceRun } from './service-run.ts';
 
 type Answer = (args: Record<string, unknown>, context: LabContext) => Promise<Record<string, unknown>>;

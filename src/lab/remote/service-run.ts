@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import type { Ending, Output, StopReason } from '../../interpreters/interpreter.ts';
-import type { ServiceClient, ServiceEvent, ServiceSession } from './service-client.ts';
+import type { ServiceClient, ServiceEvent, ServiceSession } from './resumable-calls.ts';
 import { endedSchema, endingOf, remarksOn } from './service-ending.ts';
 
 export interface ServiceRunOptions {

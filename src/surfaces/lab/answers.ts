@@ -1,8 +1,8 @@
 /** What a listener to a call hears, as a response: events line by line for who asks for them, or the answer alone. */
 
 import { CuvetteError, isErrorCode } from '../../errors.ts';
-import { EVENTS, STILL_HERE } from '../../lab/remote/wire.ts';
-import type { Listener } from './call.ts';
+import { EVENTS, STILL_HERE } from '../../lab/remote/lab-protocol.ts';
+import type { Listener } from './lab-call.ts';
 
 /** A sign of life goes between, now and then. A client that reads slowly is not sent more than it takes. */
 export function streamed(listener: Listener, gone: AbortSignal): Response {

@@ -8,7 +8,7 @@ import { readJsonBody } from '../../json-guard.ts';
 import type { Lab } from '../../lab/lab.ts';
 import type { Primitive } from '../../lab/primitives/primitive.ts';
 import { ROUTED } from '../../lab/primitives/table.ts';
-import { EVENTS, HEADERS } from '../../lab/remote/wire.ts';
+import { EVENTS, HEADERS } from '../../lab/remote/lab-protocol.ts';
 import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
 import { goneSignal } from '../rest/caller.ts';
@@ -17,7 +17,7 @@ import type { RestEnv } from '../rest/principal.ts';
 import { notFound, onError } from '../rest/problem.ts';
 import { isSame } from '../rest/secrets.ts';
 import { lastOf, streamed } from './answers.ts';
-import { type CallLimits, createCalls } from './calls.ts';
+import { createLabCalls, type LabCallLimits } from './lab-calls.ts';
 import { createModelCheck } from './model-check.ts';
 
 export interface LabAppOptions {
@@ -28,13 +28,13 @@ export interface LabAppOptions {
   /** Of the tunnel that leads here, at this moment. */
   names?: () => string[];
   log: Logger;
-  limits?: Partial<CallLimits>;
+  limits?: Partial<LabCallLimits>;
 }
 
 const MOST_BODY = 64 * 1024 * 1024;
 
 export function createLabApp({ lab, token, host, names, log, limits }: LabAppOptions): Hono<RestEnv> {
-  const calls = createCalls(lab, log, limits);
+  const calls = createLabCalls(lab, log, limits);
   const checkModel = createModelCheck(lab);
   const instance = randomUUID();
   const app = new Hono<RestEnv>();

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { CuvetteError } from '../../../src/errors.ts';
 import type { Output } from '../../../src/interpreters/interpreter.ts';
-import { createLostCalls } from '../../../src/lab/remote/lost-calls.ts';
+import { createDisconnectedCalls } from '../../../src/lab/remote/disconnected-calls.ts';
 import { createRemoteLab, type RemoteLabOptions } from '../../../src/lab/remote/remote-lab.ts';
 import type { LabContext } from '../../../src/lab/workbench.ts';
 import { type CutProxy, openCutProxy } from '../cut-proxy.ts';
@@ -191,7 +191,7 @@ describe('a call that cannot be joined', () => {
     const { lab, calls, started } = createFakeLab();
     const { url } = await serveLab(lab);
     const [old, moved] = [await openCutProxy(url), await openCutProxy(url)];
-    const lost = createLostCalls();
+    const lost = createDisconnectedCalls();
     const [first, second] = [client(old.url, { lost }), client(moved.url, { lost })];
     const weights = 'fake'.padEnd(64, '0');
     const call = first.remote.call(...KEEPS, { ...first.context, weights });

@@ -27,7 +27,7 @@ export const eventSchema = z.object({
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
 
-export type WireEvent = z.infer<typeof eventSchema>;
+export type LabCallEvent = z.infer<typeof eventSchema>;
 
 /** Milliseconds; clients take a connection for dead that says nothing for longer than a few of these. */
 export const STILL_HERE = 15_000;

@@ -3,8 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { CuvetteError, messageOf } from '../../errors.ts';
+import { eventsIn } from './event-reader.ts';
 import { parseEndpoint } from './remote-lab.ts';
-import { eventsIn } from './server-sent-events.ts';
 import { errorFrom, isLost, notAService, refusal, unauthorized, unreachable } from './service-errors.ts';
 
 export interface ServiceClient {

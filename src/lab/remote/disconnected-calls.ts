@@ -2,23 +2,23 @@
 
 import { hashOf } from '../manifest.ts';
 
-export interface LostCall {
+export interface CallIdentity {
   /** What it was asked of: the model, or the address where that is not known. */
   of: string;
   name: string;
   args: Record<string, unknown>;
 }
 
-export interface LostCalls {
-  keep(call: LostCall, id: string): void;
+export interface DisconnectedCalls {
+  keep(call: CallIdentity, id: string): void;
   /** The id that it had, once. */
-  take(call: LostCall): string | undefined;
+  take(call: CallIdentity): string | undefined;
 }
 
 /** Milliseconds; a lab remembers no longer. */
 const KEEP = 600_000;
 
-export function createLostCalls(): LostCalls {
+export function createDisconnectedCalls(): DisconnectedCalls {
   const ids = new Map<string, { id: string; until: number }>();
   return {
     keep(call, id) {
@@ -36,6 +36,6 @@ export function createLostCalls(): LostCalls {
   };
 }
 
-function keyOf({ of, name, args }: LostCall): string {
+function keyOf({ of, name, args }: CallIdentity): string {
   return hashOf([of, name, args]);
 }

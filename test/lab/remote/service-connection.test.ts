@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import { createServiceClient } from '../../../src/lab/remote/service-client.ts';
+import { createServiceClient } from '../../../src/lab/remote/resumable-calls.ts';
 import { serveOther } from '../served.ts';
 
 const SESSION = { session: 'a-session', executions: 3 };

@@ -2,10 +2,10 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Lab } from '../../../src/lab/lab.ts';
-import type { WireEvent } from '../../../src/lab/remote/wire.ts';
+import type { LabCallEvent } from '../../../src/lab/remote/lab-protocol.ts';
 import { createLog } from '../../../src/log.ts';
-import type { Listener } from '../../../src/surfaces/lab/call.ts';
-import { type CallLimits, createCalls } from '../../../src/surfaces/lab/calls.ts';
+import type { Listener } from '../../../src/surfaces/lab/lab-call.ts';
+import { createLabCalls, type LabCallLimits } from '../../../src/surfaces/lab/lab-calls.ts';
 import { createFakeLab } from '../../lab/fake-lab.ts';
 
 setFlagsFromString('--expose-gc');
@@ -17,9 +17,9 @@ const OVER = expect.objectContaining({ code: 'call_over', status: 410 });
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function open(limits: Partial<CallLimits> = {}) {
+function open(limits: Partial<LabCallLimits> = {}) {
   const fake = createFakeLab();
-  const made = createCalls(fake.lab, createLog('silent'), limits);
+  const made = createLabCalls(fake.lab, createLog('silent'), limits);
   const find = (id: string | undefined, args: Record<string, unknown> = {}, name = 'capture_acts') =>
     made.find({ id, name, args, isJoin: false });
   const join = (id: string) => made.find({ id, name: 'capture_acts', args: {}, isJoin: true });
@@ -34,8 +34,8 @@ function open(limits: Partial<CallLimits> = {}) {
   return { ...fake, find, join, finish, stop: made.stop };
 }
 
-async function allOf(listener: Listener): Promise<WireEvent[]> {
-  const events: WireEvent[] = [];
+async function allOf(listener: Listener): Promise<LabCallEvent[]> {
+  const events: LabCallEvent[] = [];
   for (let event = await listener.next(); event; event = await listener.next()) events.push(event);
   return events;
 }
@@ -172,7 +172,7 @@ test.each(['answers', 'fails'])('the arguments of a call that %s are not kept wi
     },
     close: async () => {},
   };
-  const calls = createCalls(lab, createLog('silent'));
+  const calls = createLabCalls(lab, createLog('silent'));
   const finish = async () => {
     const args = { prompt: 'x'.repeat(1000) };
     await allOf(calls.find({ id: 'a', name: 'capture_acts', args, isJoin: false }).listen(0));

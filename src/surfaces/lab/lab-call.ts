@@ -1,11 +1,11 @@
 /** One call of a lab: it runs once, and tells its events to whoever listens, from whichever event on. When nobody has listened for a while, it is stopped. */
 
 import { toCuvetteError } from '../../errors.ts';
-import type { WireEvent } from '../../lab/remote/wire.ts';
+import type { LabCallEvent } from '../../lab/remote/lab-protocol.ts';
 import type { LabContext } from '../../lab/workbench.ts';
 import type { Logger } from '../../log.ts';
 
-export interface CallOptions {
+export interface LabCallOptions {
   run(context: LabContext): Promise<Record<string, unknown>>;
   /** Milliseconds for which it goes on without a listener. */
   grace: number;
@@ -16,7 +16,7 @@ export interface CallOptions {
   log: Logger;
 }
 
-export interface Call {
+export interface LabCall {
   /** From the event after this number on. */
   listen(after: number): Listener;
   stop(): void;
@@ -26,13 +26,13 @@ export interface Call {
 
 export interface Listener {
   /** The next event, once there is one; nothing after the last, or after `leave`. */
-  next(): Promise<WireEvent | undefined>;
+  next(): Promise<LabCallEvent | undefined>;
   leave(): void;
 }
 
-export function startCall({ run, grace, mostKept, onEnd, onStop, log }: CallOptions): Call {
+export function startLabCall({ run, grace, mostKept, onEnd, onStop, log }: LabCallOptions): LabCall {
   const stopping = new AbortController();
-  const events: { event: WireEvent; size: number }[] = [];
+  const events: { event: LabCallEvent; size: number }[] = [];
   const wakers = new Set<() => void>();
   let listeners = 0;
   let told = 0;
@@ -40,7 +40,7 @@ export function startCall({ run, grace, mostKept, onEnd, onStop, log }: CallOpti
   let isEnded = false;
   let timer: NodeJS.Timeout | undefined;
 
-  const tell = (event: WireEvent) => {
+  const tell = (event: LabCallEvent) => {
     if (isEnded) return;
     told += 1;
     const kept = { event: { number: told, ...event }, size: JSON.stringify(event).length };
@@ -53,7 +53,7 @@ export function startCall({ run, grace, mostKept, onEnd, onStop, log }: CallOpti
     for (const wake of wakers) wake();
     wakers.clear();
   };
-  const end = (event: WireEvent) => {
+  const end = (event: LabCallEvent) => {
     clearTimeout(timer);
     tell(event);
     isEnded = true;
@@ -118,7 +118,7 @@ export function startCall({ run, grace, mostKept, onEnd, onStop, log }: CallOpti
 }
 
 /** In place of the events between: what is missing must not look as if it never was. */
-function droppedUntil(first: number, seen: number): WireEvent {
+function droppedUntil(first: number, seen: number): LabCallEvent {
   const text = `[${first - 1 - seen} events were dropped here: they came faster than they were read.]\n`;
   return { number: first - 1, output: { type: 'stream', name: 'stderr', text } };
 }

@@ -4,9 +4,9 @@ import { CuvetteError } from '../../errors.ts';
 import type { Lab } from '../../lab/lab.ts';
 import { hashOf } from '../../lab/manifest.ts';
 import type { Logger } from '../../log.ts';
-import { type Call, type CallOptions, startCall } from './call.ts';
+import { type LabCall, type LabCallOptions, startLabCall } from './lab-call.ts';
 
-export interface CallLimits {
+export interface LabCallLimits {
   /** Milliseconds for which a call goes on without a listener. */
   grace: number;
   /** Milliseconds for which an ended call is remembered; and how many of them, and of how many characters together. */
@@ -17,7 +17,7 @@ export interface CallLimits {
   mostOver: number;
 }
 
-export interface CallRequest {
+export interface LabCallRequest {
   /** Without one, a call is its caller's alone, and ends with the connection. */
   id: string | undefined;
   name: string;
@@ -26,13 +26,13 @@ export interface CallRequest {
   isJoin: boolean;
 }
 
-export interface Calls {
-  find(request: CallRequest): Call;
+export interface LabCalls {
+  find(request: LabCallRequest): LabCall;
   /** Stops the call; its id is not free again. */
   stop(id: string): void;
 }
 
-const LIMITS: CallLimits = {
+const LIMITS: LabCallLimits = {
   grace: 60_000,
   keep: 600_000,
   mostEnded: 200,
@@ -41,23 +41,23 @@ const LIMITS: CallLimits = {
 };
 
 interface Known {
-  call: Call;
+  call: LabCall;
   /** Of the primitive and its arguments. */
   hash: string;
 }
 
-export function createCalls(lab: Lab, log: Logger, limits: Partial<CallLimits> = {}): Calls {
+export function createLabCalls(lab: Lab, log: Logger, limits: Partial<LabCallLimits> = {}): LabCalls {
   const { grace, keep, mostEnded, mostKept, mostOver } = { ...LIMITS, ...limits };
   const known = new Map<string, Known>();
   /** In the order in which they ended. */
-  const ended = new Map<string, { call: Call; timer: NodeJS.Timeout }>();
+  const ended = new Map<string, { call: LabCall; timer: NodeJS.Timeout }>();
   /** Ids of calls that were stopped or forgotten: what has run must not run again because a client could not know. */
   const over = new Set<string>();
 
-  function start({ id, name, args }: CallRequest): Call {
+  function start({ id, name, args }: LabCallRequest): LabCall {
     const run = runningOf(lab, name, args);
-    if (id === undefined) return startCall({ run, grace: 0, mostKept, onEnd: () => {}, onStop: () => {}, log });
-    const call = startCall({
+    if (id === undefined) return startLabCall({ run, grace: 0, mostKept, onEnd: () => {}, onStop: () => {}, log });
+    const call = startLabCall({
       run,
       grace,
       mostKept,
@@ -70,7 +70,7 @@ export function createCalls(lab: Lab, log: Logger, limits: Partial<CallLimits> =
   }
 
   /** What was stopped while it ran has no answer that anyone could want again. */
-  function remember(id: string, call: Call): void {
+  function remember(id: string, call: LabCall): void {
     if (known.get(id)?.call !== call) return;
     ended.set(id, { call, timer: setTimeout(drop, keep, id, call).unref() });
     let size = [...ended.values()].reduce((sum, one) => sum + one.call.size(), 0);
@@ -82,7 +82,7 @@ export function createCalls(lab: Lab, log: Logger, limits: Partial<CallLimits> =
     }
   }
 
-  function drop(id: string, call: Call): void {
+  function drop(id: string, call: LabCall): void {
     if (known.get(id)?.call !== call) return;
     known.delete(id);
     clearTimeout(ended.get(id)?.timer);
@@ -124,6 +124,6 @@ export function createCalls(lab: Lab, log: Logger, limits: Partial<CallLimits> =
 }
 
 /** Apart from what an ended call is remembered with: functions made in one place hold all that any of them uses, and arguments can be large. */
-function runningOf(lab: Lab, name: string, args: Record<string, unknown>): CallOptions['run'] {
+function runningOf(lab: Lab, name: string, args: Record<string, unknown>): LabCallOptions['run'] {
   return async (context) => lab.call(name, args, context);
 }

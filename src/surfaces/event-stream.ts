@@ -1,6 +1,6 @@
 /** A log of events as an answer: server-sent events, at the pace at which they are read, with a comment where there is silence. */
 
-import type { EventReader } from '../event-log.ts';
+import type { EventReader } from './event-log.ts';
 
 export interface EventStreamOptions {
   /** Aborted when the caller goes away. */
