@@ -1,7 +1,7 @@
 /** From how an interpreter saw an execution end to what its caller is told: outcome, reason, exit code. Pure. */
 
 import { constants } from 'node:os';
-import type { Ending, Hit } from '../interpreters/interpreter.ts';
+import type { Ending, Hit, Rung } from '../interpreters/interpreter.ts';
 import type { Policy } from '../sandbox/policy.ts';
 import type { Outcome, Reason } from './record.ts';
 
@@ -10,6 +10,10 @@ export interface Verdict {
   reason: Reason | null;
   exitCode: number;
   variablesSurvived: boolean;
+  /** What killed the interpreter or the program, if it was not stopped. */
+  signal?: string;
+  /** If it was stopped: how far that had to go. */
+  rung?: Rung;
 }
 
 const RUNGS = {
@@ -26,7 +30,10 @@ export interface Limits {
 }
 
 export function judge(ending: Ending, limits: Limits): Verdict {
-  const verdict = judgeEnding(ending, limits);
+  const { stopped } = ending;
+  const signal = ending.death?.signal ?? ending.signal;
+  const how = stopped ? { rung: stopped.rung } : signal ? { signal } : {};
+  const verdict = { ...judgeEnding(ending, limits), ...how };
   const { reason } = verdict;
   const hit = limitOf(ending, limits.session);
   if (!limits.session || !hit || !reason || verdict.outcome === 'cancelled') return verdict;
@@ -113,7 +120,8 @@ function judgeProgram(ending: Ending, limits: Limits): Verdict {
 /** The interpreter vanished, and nobody is left to say how. */
 export function judgeLost(): Verdict {
   const message = `The interpreter and its keeper were killed from outside. ${LOST}`;
-  return { outcome: 'died', reason: { code: 'interpreter-lost', message }, exitCode: 137, variablesSurvived: false };
+  const how = { exitCode: 137, signal: 'SIGKILL', variablesSurvived: false };
+  return { outcome: 'died', reason: { code: 'interpreter-lost', message }, ...how };
 }
 
 /** Somebody stopped the interpreter while it was at work. */

@@ -1,9 +1,10 @@
 /** One execution as it is remembered, and what its caller is told of it. */
 
-import type { Output } from '../interpreters/interpreter.ts';
+import type { Output, Rung } from '../interpreters/interpreter.ts';
 import type { Installed } from '../interpreters/python/installs.ts';
 
-export type Outcome = 'ok' | 'error' | 'timeout' | 'cancelled' | 'died';
+export const OUTCOMES = ['ok', 'error', 'timeout', 'cancelled', 'died'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
 
 export type ReasonCode =
   | 'exception'
@@ -36,6 +37,10 @@ export interface ExecutionRecord {
   reason: Reason | null;
   /** The status that a shell would see. */
   exitCode: number | null;
+  /** What killed the interpreter or the program, if it was not stopped. */
+  signal?: string;
+  /** If it was stopped: how far that had to go. */
+  rung?: Rung;
   /** Seconds that it may run; null for no limit. */
   timeout: number | null;
   startedAt: number;

@@ -2,6 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { CallResult, OutputFile, RunningCall } from '../../sessions/calls.ts';
+import { endedRun, toEndedRun } from '../../sessions/execution-events.ts';
 import { endsLine, isLong, joinTexts, type Text } from '../../sessions/long-text.ts';
 import type { ExecutionRecord } from '../../sessions/record.ts';
 import type { FileReference } from '../../sessions/references.ts';
@@ -36,17 +37,8 @@ export const execAnswer = z
       stdout: text,
       stderr: text,
       output: text,
-      code: z.number().nullable(),
-      signal: z.string().nullable(),
       status: z.string().nullable(),
-      reason: z
-        .string()
-        .nullable()
-        .openapi({ description: 'Why it did not end well, in a word: `timeout`, `oom`, `disk-quota`, …' }),
-      message: z.string().nullable(),
-      memory: z.number().nullable().openapi({ description: 'Bytes, at the most.' }),
-      cpu_time: z.number().nullable().openapi({ description: 'Milliseconds.' }),
-      wall_time: z.number().nullable().openapi({ description: 'Milliseconds.' }),
+      ...endedRun.shape,
     }),
     language: z.string(),
     version: z.string(),
@@ -66,8 +58,6 @@ export function toAnswer(
   const { record, stdout, files, deleted, problems } = result;
   const stderr = withReason(result.stderr, record);
   const status = statusOf(record);
-  const milliseconds = (seconds: number | null) => (seconds === null ? null : Math.round(seconds * 1000));
-  const message = [record.reason?.message, ...record.notes, ...installedNotes(record), ...problems].filter(Boolean);
   return {
     session_id: shared.session.id,
     stdout,
@@ -79,14 +69,8 @@ export function toAnswer(
       stdout,
       stderr,
       output: joinTexts(stdout, stderr),
-      code: record.exitCode,
-      signal: signalOf(record),
       status,
-      reason: record.reason?.code ?? null,
-      message: message.join(' ') || null,
-      memory: record.peak,
-      cpu_time: milliseconds(record.cpu),
-      wall_time: milliseconds(record.wall),
+      ...toEndedRun(record, problems),
     },
     language: about.language,
     version: about.version,
@@ -103,21 +87,12 @@ function withReason(stderr: Text, { reason }: ExecutionRecord): Text {
   return joinTexts(stderr, `${endsLine(stderr) ? '' : '\n'}${reason.message}\n`);
 }
 
-function installedNotes({ installed }: ExecutionRecord): string[] {
-  return installed.map(({ distribution, version }) => `Installed ${distribution} ${version}.`);
-}
-
 /** In the letters that judges of programs use. */
 function statusOf({ outcome, reason }: ExecutionRecord): string | null {
   if (outcome === 'ok' || outcome === null) return null;
   if (outcome === 'timeout') return 'TO';
   if (reason?.code === 'output-limit') return 'OL';
   return outcome === 'died' ? 'SG' : outcome === 'cancelled' ? 'XX' : 'RE';
-}
-
-function signalOf({ reason, exitCode }: ExecutionRecord): string | null {
-  const named = /SIG[A-Z0-9]+/.exec(reason?.code === 'signal' ? reason.message : '')?.[0];
-  return named ?? (exitCode === 137 ? 'SIGKILL' : null);
 }
 
 function toFile({ file, name, inherited }: OutputFile, seen: string): z.infer<typeof outputFile> {
