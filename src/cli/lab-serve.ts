@@ -3,8 +3,10 @@
 import type { Server } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
 import { readConfig } from '../config.ts';
+import { openSpills } from '../files/spill.ts';
 import type { Lab } from '../lab/lab.ts';
 import { openLabThread } from '../lab/lab-thread.ts';
 import type { LabContext } from '../lab/workbench.ts';
@@ -64,9 +66,10 @@ export async function main(args: string[]): Promise<number | undefined> {
     call: async (...call) => (await open()).call(...call),
     close: async () => (await opening?.catch(() => undefined))?.close(),
   };
+  const spills = await openSpills(join(paths.data, 'spill'));
   let tunnel: Tunnel | undefined;
   const names = () => namesOf(tunnel?.url());
-  const server = serverFor(createLabApp({ lab, token: token.token, host, names, log }).fetch, reach.tls);
+  const server = serverFor(createLabApp({ lab, token: token.token, host, names, spills, log }).fetch, reach.tls);
   try {
     await listen(server, { host, port }, values.port !== undefined);
     await open();

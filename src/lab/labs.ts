@@ -72,7 +72,7 @@ interface NamedLab {
 export function createLabs(options: LabsOptions): Labs {
   const openLocal = options.openLocal ?? opening(options);
   const sessions = options.store === false ? createPassingLabSessions() : createLabSessions(options.data);
-  const lost = createDisconnectedCalls();
+  const disconnected = createDisconnectedCalls();
   const open = new Set<OpenLab>();
   const named = new Map<string, NamedLab>();
   const turns = new Map<string, Promise<unknown>>();
@@ -108,7 +108,7 @@ export function createLabs(options: LabsOptions): Labs {
   function connect({ endpoint, token }: LabSession, context: LabContext): Promise<Lab> {
     if (!isUrl(endpoint)) return openLocal(endpoint, context);
     return import('./remote/open-remote.ts').then(({ openRemote }) =>
-      openRemote({ endpoint, token, lost }, context.signal),
+      openRemote({ endpoint, token, disconnected }, context.signal),
     );
   }
 

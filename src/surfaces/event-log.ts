@@ -1,19 +1,20 @@
 /**
- * The events of one call, numbered from 1, for any number of readers that come, go and come back. Each event is kept once: few in memory,
- * many on the disk. A reader is given bytes only when it asks for them, so a slow one holds up nobody and nothing piles up for it.
+ * A bounded, resumable log: the events of one call, numbered from 1, for any number of readers that come, go and come back. Each event
+ * is kept once, in memory while they are few and on the disk once they are many; beyond the bound, the oldest are dropped, and a reader
+ * is told how many it has missed. A reader is given bytes only when it asks for them (backpressure), so a slow one holds up nobody.
  */
 
 import type { Spill, Spills } from '../files/spill.ts';
 import { bytesOf } from './bytes-of.ts';
 
 export interface EventLog {
-  /** Adds an event, as JSON. A promise says when there is room in memory for more; what comes after the last event is dropped. */
-  add(json: string): Promise<void> | undefined;
-  /** Adds the last event. It is read from where it is kept, for each reader. */
-  end(last: LastEvent): void;
+  /** Adds an event. A promise says when there is room in memory for more; what comes after the end is ignored. */
+  add(event: string): Promise<void> | undefined;
+  /** Ends the log, with a last event if one is given. That is read from where it is kept, for each reader. */
+  end(last?: LastEvent): void;
   /** All events after that number, those that are there and those to come. */
   read(after: number): EventReader;
-  /** Forgets everything; who still reads comes to an end. */
+  /** Deletes everything; readers come to an end. */
   remove(): void;
   readonly isEnded: boolean;
   /** Bytes that are kept. */
@@ -22,7 +23,6 @@ export interface EventLog {
 }
 
 export interface LastEvent {
-  /** Its JSON. */
   pieces(): AsyncIterable<string | Uint8Array>;
   /** Bytes that are kept on the disk for it. */
   readonly size: number;
@@ -38,80 +38,137 @@ export interface EventReader {
   leave(): void;
 }
 
-/** What stands around an event on the wire. An end of line stands only here: JSON on one line has none. */
-export interface Frame {
+/** How events are written. A line feed stands only in what is around an event, never in one. */
+export interface EventFormat {
   before(number: number): string;
   after: string;
+  /** The event in place of this many that were dropped. */
+  dropped(count: number): string;
 }
 
-/** Bytes: of a log that is held in memory, of what a reader is given at once, and between two places that are noted for those who come back. */
+export interface EventLogOptions {
+  spills: Spills;
+  format: EventFormat;
+  /** Bytes to keep; the newest events stay, however large. */
+  most: number;
+  onEnd?(): void;
+}
+
+/** A part of the log. It is dropped as a whole, once no reader is in the middle of it. */
+interface Segment {
+  spill: Spill;
+  /** The number of the event before its first. */
+  before: number;
+  count: number;
+  /** Where some of its events end, the first of them before all. */
+  notes: { number: number; offset: number }[];
+  readers: number;
+}
+
+/** Bytes: of a segment that is held in memory, of what a reader is given at once, and between two notes. */
 const IN_MEMORY = 16 << 10;
 const PIECE = 64 << 10;
 const BETWEEN_NOTES = 1 << 20;
 const NEWLINE = 10;
 
-export function createEventLog(spills: Spills, frame: Frame): EventLog {
-  const spill = spills.create(IN_MEMORY);
+export function createEventLog({ spills, format, most, onEnd }: EventLogOptions): EventLog {
   const wakers = new Set<() => void>();
-  /** Where some of the events end, the first of them before all. */
-  const notes = [{ number: 0, offset: 0 }];
-  let count = 0;
+  let newest = createSegment(0);
+  /** Oldest first. */
+  const segments = [newest];
+  /** Dropped, and still read by somebody. */
+  const dropped = new Set<Segment>();
   let last: LastEvent | undefined;
+  let isEnded = false;
   let isRemoved = false;
+
+  function createSegment(before: number): Segment {
+    return { spill: spills.create(IN_MEMORY), before, count: 0, notes: [{ number: before, offset: 0 }], readers: 0 };
+  }
+
+  const sizeOfAll = () => segments.reduce((sum, { spill }) => sum + spill.size, 0);
+
+  function dropOldest(): void {
+    if (newest.spill.size <= most / 2) return;
+    newest = createSegment(newest.before + newest.count);
+    segments.push(newest);
+    while (segments.length > 2 && sizeOfAll() > most) {
+      const oldest = segments.shift();
+      if (oldest?.readers === 0) oldest.spill.close();
+      else if (oldest) dropped.add(oldest);
+    }
+  }
 
   function wakeAll(): void {
     for (const wake of wakers) wake();
     wakers.clear();
   }
 
-  function note(): void {
-    const { size } = spill;
-    if (size - (notes.at(-1)?.offset ?? 0) >= BETWEEN_NOTES) notes.push({ number: count, offset: size });
-  }
-
-  async function offsetAfter(number: number): Promise<number> {
-    if (number >= count) return spill.size;
-    const from = notes.findLast((one) => one.number <= number) ?? { number: 0, offset: 0 };
-    const lines = (number - from.number) * newlinesIn(frame.before(1) + frame.after);
+  async function offsetAfter({ spill, before, count, notes }: Segment, number: number): Promise<number> {
+    if (number >= before + count) return spill.size;
+    const from = notes.findLast((note) => note.number <= number) ?? { number: before, offset: 0 };
+    const lines = (number - from.number) * newlinesIn(format.before(1) + format.after);
     return skipLines(spill, from.offset, lines);
   }
 
   return {
-    add(json) {
-      if (last || isRemoved) return undefined;
-      count += 1;
-      spill.add(`${frame.before(count)}${json}${frame.after}`);
-      note();
+    add(event) {
+      if (isEnded || isRemoved) return undefined;
+      const { spill, notes } = newest;
+      newest.count += 1;
+      const number = newest.before + newest.count;
+      spill.add(`${format.before(number)}${event}${format.after}`);
+      if (spill.size - (notes.at(-1)?.offset ?? 0) >= BETWEEN_NOTES) notes.push({ number, offset: spill.size });
+      dropOldest();
       wakeAll();
       return spill.room();
     },
     end(event) {
-      if (isRemoved) return event.release();
+      if (isRemoved) return event?.release();
       last = event;
+      isEnded = true;
       wakeAll();
+      onEnd?.();
     },
     read(after) {
-      let offset: number | undefined;
+      let segment: Segment | undefined;
+      let offset = 0;
       let lastPieces: AsyncIterator<Uint8Array> | undefined;
       let isWaiting = false;
       let isGone = false;
       let wake = () => {};
 
+      function leaveSegment(): void {
+        if (!segment) return;
+        segment.readers -= 1;
+        if (segment.readers === 0 && dropped.delete(segment)) segment.spill.close();
+        segment = undefined;
+      }
+
+      /** Goes on after an event; says how many of the next ones were dropped. */
+      async function enter(number: number): Promise<number> {
+        leaveSegment();
+        const found = segments.findLast(({ before }) => before <= number) ?? segments[0] ?? newest;
+        segment = found;
+        found.readers += 1;
+        offset = await offsetAfter(found, Math.max(number, found.before));
+        return Math.max(0, found.before - number);
+      }
+
       async function nextPiece(): Promise<Uint8Array | undefined> {
-        const isPast = offset === undefined && last !== undefined && after > count;
-        if (isPast) return undefined;
-        offset ??= await offsetAfter(after);
         while (!isGone && !isRemoved) {
-          if (offset < spill.size) {
-            const piece = await spill.read(offset, Math.min(PIECE, spill.size - offset));
+          const isAtEnd = segment !== undefined && segment !== newest && offset === segment.spill.size;
+          if (!segment || isAtEnd) {
+            const missed = await enter(segment ? segment.before + segment.count : after);
+            if (missed > 0 && segment) return framed(segment.before, format.dropped(missed));
+            continue;
+          }
+          if (offset < segment.spill.size) {
+            const piece = await segment.spill.read(offset, Math.min(PIECE, segment.spill.size - offset));
             offset += piece.length;
             return piece;
           }
-          if (last) {
-            lastPieces ??= framed(last, frame, count + 1);
-            const { done, value } = await lastPieces.next();
-            return done ? undefined : value;
-          }
+          if (isEnded) return nextOfLast(newest.before + newest.count + 1);
           isWaiting = true;
           await new Promise<void>((resolve) => {
             wake = resolve;
@@ -120,6 +177,13 @@ export function createEventLog(spills: Spills, frame: Frame): EventLog {
           isWaiting = false;
         }
         return undefined;
+      }
+
+      async function nextOfLast(number: number): Promise<Uint8Array | undefined> {
+        if (!last || after >= number) return undefined;
+        lastPieces ??= bytesOf(around(format, number, last));
+        const { done, value } = await lastPieces.next();
+        return done ? undefined : value;
       }
 
       return {
@@ -135,7 +199,9 @@ export function createEventLog(spills: Spills, frame: Frame): EventLog {
           return isWaiting;
         },
         leave() {
+          if (isGone) return;
           isGone = true;
+          leaveSegment();
           wakers.delete(wake);
           wake();
         },
@@ -143,29 +209,30 @@ export function createEventLog(spills: Spills, frame: Frame): EventLog {
     },
     remove() {
       isRemoved = true;
-      spill.close();
+      for (const { spill } of [...segments, ...dropped]) spill.close();
       last?.release();
       wakeAll();
     },
     get isEnded() {
-      return last !== undefined;
+      return isEnded;
     },
     get size() {
-      return spill.size + (last?.size ?? 0);
+      return sizeOfAll() + (last?.size ?? 0);
     },
     get isOnDisk() {
-      return spill.isOnDisk || (last !== undefined && last.size > 0);
+      return segments.some(({ spill }) => spill.isOnDisk) || (last !== undefined && last.size > 0);
     },
   };
+
+  function framed(number: number, event: string): Uint8Array {
+    return Buffer.from(`${format.before(number)}${event}${format.after}`);
+  }
 }
 
-function framed({ pieces }: LastEvent, { before, after }: Frame, number: number): AsyncIterator<Uint8Array> {
-  async function* all() {
-    yield before(number);
-    yield* pieces();
-    yield after;
-  }
-  return bytesOf(all());
+async function* around({ before, after }: EventFormat, number: number, { pieces }: LastEvent) {
+  yield before(number);
+  yield* pieces();
+  yield after;
 }
 
 async function skipLines(spill: Spill, from: number, lines: number): Promise<number> {

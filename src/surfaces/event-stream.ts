@@ -1,19 +1,22 @@
-/** A log of events as an answer: server-sent events, at the pace at which they are read, with a comment where there is silence. */
+/** Answers a request with an event log, at the pace at which it is read, and with a heartbeat where there is silence. */
 
 import type { EventReader } from './event-log.ts';
 
 export interface EventStreamOptions {
+  contentType: string;
+  /** What is sent, between two events, to show that the connection is alive. */
+  heartbeat: string;
+  /** Milliseconds of silence after which that is sent. */
+  silence: number;
   /** Aborted when the caller goes away. */
   gone: AbortSignal;
-  /** Milliseconds of silence after which a comment is sent. */
-  silence: number;
   /** Once nobody reads it any more: `isWhole` if that is because there is no more. */
-  onEnd(isWhole: boolean): void;
+  onEnd?(isWhole: boolean): void;
 }
 
-const COMMENT = Buffer.from(': still here\n\n');
-
-export function eventStream(reader: EventReader, { gone, silence, onEnd }: EventStreamOptions): Response {
+export function eventStream(reader: EventReader, options: EventStreamOptions): Response {
+  const { contentType, silence, gone, onEnd } = options;
+  const heartbeat = Buffer.from(options.heartbeat);
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
   const end = (isWhole: boolean) => {
@@ -21,13 +24,13 @@ export function eventStream(reader: EventReader, { gone, silence, onEnd }: Event
     isOver = true;
     clearInterval(timer);
     reader.leave();
-    onEnd(isWhole);
+    onEnd?.(isWhole);
   };
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       timer = setInterval(() => {
         // Between two events only, and only to who has read all before.
-        if (reader.isWaiting && (controller.desiredSize ?? 0) > 0) controller.enqueue(COMMENT);
+        if (reader.isWaiting && (controller.desiredSize ?? 0) > 0) controller.enqueue(heartbeat);
       }, silence);
       gone.addEventListener('abort', () => end(false), { once: true });
       if (gone.aborted) end(false);
@@ -45,10 +48,6 @@ export function eventStream(reader: EventReader, { gone, silence, onEnd }: Event
     cancel: () => end(false),
   });
   return new Response(body, {
-    headers: {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-      'x-accel-buffering': 'no',
-    },
+    headers: { 'content-type': contentType, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' },
   });
 }

@@ -5,10 +5,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { onTestFinished } from 'vitest';
+import { openSpills } from '../../src/files/spill.ts';
 import type { Lab } from '../../src/lab/lab.ts';
 import { createLog } from '../../src/log.ts';
 import { createLabApp } from '../../src/surfaces/lab/app.ts';
 import type { LabCallLimits } from '../../src/surfaces/lab/lab-calls.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 export const TOKEN = 'a-token-that-is-long-enough';
 
@@ -18,7 +20,8 @@ export interface Served {
 }
 
 export async function serveLab(lab: Lab, limits: Partial<LabCallLimits> = {}): Promise<Served> {
-  const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', log: createLog('silent'), limits });
+  const spills = await openSpills(temporaryFolder());
+  const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', spills, log: createLog('silent'), limits });
   return listening(createAdaptorServer({ fetch: app.fetch }) as Server);
 }
 

@@ -1,11 +1,23 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSpills } from '../../src/files/spill.ts';
-import { createEventLog, type EventLog, type EventReader, type LastEvent } from '../../src/surfaces/event-log.ts';
+import {
+  createEventLog,
+  type EventFormat,
+  type EventLog,
+  type EventReader,
+  type LastEvent,
+} from '../../src/surfaces/event-log.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-async function makeLog(): Promise<EventLog> {
+const format: EventFormat = {
+  before: (number) => `id: ${number}\ndata: `,
+  after: '\n\n',
+  dropped: (count) => JSON.stringify({ dropped: count }),
+};
+
+async function makeLog(most = 1 << 30): Promise<EventLog> {
   const spills = await openSpills(temporaryFolder());
-  const log = createEventLog(spills, { before: (number) => `id: ${number}\ndata: `, after: '\n\n' });
+  const log = createEventLog({ spills, format, most });
   onTestFinished(() => log.remove());
   return log;
 }
@@ -96,7 +108,56 @@ describe('a reader', () => {
   });
 });
 
+describe('a log that holds as many bytes as it may', () => {
+  const LINE = JSON.stringify({ text: 'x'.repeat(500) });
+
+  it('keeps the newest events, and tells a new reader how many were dropped before them', async () => {
+    const log = await makeLog(100_000);
+    for (const _ of from(1, 1000)) await log.add(LINE);
+    log.end(lastOf('{}'));
+    expect(log.size).toBeLessThanOrEqual(100_000);
+    const told = await rest(log.read(0));
+    const [first = 0, ...others] = numbersIn(told);
+    expect(told).toContain(`id: ${first}\ndata: {"dropped":${first}}\n\n`);
+    expect(first).toBeGreaterThan(700);
+    expect(others).toEqual(from(first + 1, 1001));
+  });
+
+  it('tells a slow reader what it was in the middle of, whole, and then how many it has missed', async () => {
+    const log = await makeLog(400_000);
+    for (const _ of from(1, 300)) await log.add(LINE);
+    const reader = log.read(0);
+    const pieces = [await reader.next()];
+    for (const _ of from(301, 3000)) await log.add(LINE);
+    log.end(lastOf('{}'));
+    pieces.push(Buffer.from(await rest(reader)));
+    const told = Buffer.concat(pieces.map((piece) => piece ?? Buffer.alloc(0))).toString();
+    const numbers = numbersIn(told);
+    const gap = numbers.findIndex((number, index) => number !== index + 1);
+    const next = numbers[gap] ?? 0;
+    expect(numbers).toEqual([...from(1, gap), ...from(next, 3001)]);
+    expect(told).toContain(`id: ${next}\ndata: {"dropped":${next - gap}}\n\n`);
+    expect(told.split('\n\n').every((event) => event === '' || /^id: \d+\ndata: {.*}$/.test(event))).toBe(true);
+  });
+
+  it('keeps an event that is larger than that', async () => {
+    const log = await makeLog(1000);
+    await log.add(LINE);
+    await log.add(JSON.stringify({ text: 'y'.repeat(5000) }));
+    log.end();
+    expect(await rest(log.read(1))).toContain('y'.repeat(5000));
+  });
+});
+
 describe('a log', () => {
+  it('may end without a last event', async () => {
+    const log = await makeLog();
+    log.add('{"a":1}');
+    log.end();
+    expect(await rest(log.read(0))).toBe('id: 1\ndata: {"a":1}\n\n');
+    expect(await rest(log.read(1))).toBe('');
+  });
+
   it('drops what comes after its last event', async () => {
     const log = await makeLog();
     log.end(lastOf('{}'));

@@ -1,7 +1,8 @@
-/** Calls to labs elsewhere whose connection was lost for good, so that the same call made again continues the one that may still run there. */
+/** Remembers the ids of calls whose connection was lost for good, so that the same call made again joins the one that may still run there. */
 
 import { hashOf } from '../manifest.ts';
 
+/** By which a call is known to be the same. */
 export interface CallIdentity {
   /** What it was asked of: the model, or the address where that is not known. */
   of: string;
@@ -15,7 +16,7 @@ export interface DisconnectedCalls {
   take(call: CallIdentity): string | undefined;
 }
 
-/** Milliseconds; a lab remembers no longer. */
+/** Milliseconds; a lab or a service remembers no longer. */
 const KEEP = 600_000;
 
 export function createDisconnectedCalls(): DisconnectedCalls {

@@ -1,4 +1,4 @@
-/** What a lab elsewhere and its client write to each other beside the primitives: headers, and events as lines of JSON. */
+/** What a lab and its remote clients send each other beside the primitives: headers, and the events of a call as lines of JSON. */
 
 import * as z from 'zod';
 import { outputSchema } from '../../interpreters/interpreter.ts';
@@ -18,8 +18,8 @@ export const HEADERS = {
   instance: 'x-lab-instance',
 } as const;
 
-/** At last the answer or an error. One without anything is a sign of life, and has no number. */
-export const eventSchema = z.object({
+/** At last the answer or an error. An event without any field is a heartbeat, and has no number. */
+export const labCallEvent = z.object({
   number: z.number().optional(),
   progress: z.string().optional(),
   output: outputSchema.optional(),
@@ -27,7 +27,7 @@ export const eventSchema = z.object({
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
 
-export type LabCallEvent = z.infer<typeof eventSchema>;
+export type LabCallEvent = z.infer<typeof labCallEvent>;
 
-/** Milliseconds; clients take a connection for dead that says nothing for longer than a few of these. */
-export const STILL_HERE = 15_000;
+/** Milliseconds between heartbeats; clients take a connection for dead that says nothing for longer than a few of these. */
+export const HEARTBEAT = 15_000;

@@ -1,220 +1,182 @@
-/** The HTTP side of a Cuvette service elsewhere: how it is, code with its events over as many connections as that takes, and its tools. */
+/**
+ * Makes calls to a remote Cuvette that survive lost connections. Every call has an id: when the connection is lost, the call goes on
+ * there, and is joined again by its id, so that it never runs twice. What is sent and what the events mean is left to the kind of call.
+ */
 
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import * as z from 'zod';
-import { CuvetteError, messageOf } from '../../errors.ts';
-import { eventsIn } from './event-reader.ts';
-import { parseEndpoint } from './remote-lab.ts';
-import { errorFrom, isLost, notAService, refusal, unauthorized, unreachable } from './service-errors.ts';
+import { CuvetteError } from '../../errors.ts';
+import type { LabContext } from '../workbench.ts';
+import type { Connection, RemoteRequest, RemoteStream } from './connection.ts';
+import type { CallIdentity, DisconnectedCalls } from './disconnected-calls.ts';
+import type { RemoteEvent } from './event-reader.ts';
+import { forgotten, LostConnection, lostMessage, restarted, unreachable } from './remote-errors.ts';
 
-export interface ServiceClient {
-  health(signal: AbortSignal): Promise<ServiceHealth>;
-  /** The session of that id, or another if there is none, or none any more. */
-  session(id: string | undefined, signal: AbortSignal): Promise<ServiceSession>;
-  /**
-   * Runs code in a session in which nothing else does. It goes on there while the connection is lost. What was told before comes again if
-   * the service was restarted.
-   */
-  run(session: ServiceSession, body: Record<string, unknown>, signal: AbortSignal): AsyncGenerator<ServiceEvent>;
-  /** Calls one of its tools; gives the structured answer. */
-  tool(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<unknown>;
+export interface ResumableCall<Answer> {
+  identity: CallIdentity;
+  /** Whether it may run again without harm. */
+  isRepeatable: boolean;
+  /** Whether it is found again by its id; what is not, is simply asked again. */
+  hasId: boolean;
+  /** Sends the call; or joins the one of that id, after the last event that was taken. */
+  request(id: string, isJoin: boolean): RemoteRequest;
+  /** Takes an event; gives the answer, if that is the last one. */
+  take(event: RemoteEvent): { answer: Answer } | undefined;
+  /** It is sent anew, and its events are numbered from the first again. */
+  restart(): void;
+  /** Stops the call of that id. */
+  cancel(id: string): RemoteRequest;
 }
 
-export type ServiceSession = z.infer<typeof sessionSchema>;
-export type ServiceHealth = z.infer<typeof healthSchema>;
-export type ServiceEvent = z.infer<typeof eventSchema>;
+export interface StartedCall<Answer> {
+  answer: Promise<Answer>;
+  /** Stops it there, and goes on listening. To give it up as a whole is the signal's. */
+  cancel(): void;
+}
 
-const healthSchema = z.object({
-  status: z.literal('healthy'),
-  version: z.string(),
-  /** A sentence on what keeps code from harm. */
-  sandbox: z.string(),
-  runtime_capabilities: z.object({
-    py: z.object({ version: z.string().nullable(), install: z.string().nullable() }),
-  }),
-});
+export interface ResumableCalls {
+  start<Answer>(call: ResumableCall<Answer>, context: Pick<LabContext, 'signal' | 'progress'>): StartedCall<Answer>;
+  /** Waits until the last cancellations are sent. */
+  close(): Promise<void>;
+}
 
-/** Of the tool `get_session_info`. */
-const sessionSchema = z.object({ session: z.string(), executions: z.number() });
-
-const bundle = z.record(z.string(), z.unknown());
-const eventSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('session'), session_id: z.string(), execution: z.number() }),
-  z.object({ type: z.literal('stream'), name: z.enum(['stdout', 'stderr']), text: z.string() }),
-  z.object({ type: z.literal('display'), data: bundle, metadata: bundle }),
-  z.object({ type: z.literal('result'), data: bundle, metadata: bundle }),
-  z.object({ type: z.literal('error'), ename: z.string(), evalue: z.string(), traceback: z.array(z.string()) }),
-  z.object({ type: z.literal('done') }),
-]);
-
-/** Of a tool: at last an answer, and progress before it. */
-const messageSchema = z.object({
-  result: z.object({ structuredContent: z.unknown() }).optional(),
-  error: z.object({ message: z.string() }).optional(),
-});
-const failureSchema = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
-const rootSchema = z.object({ name: z.literal('Cuvette') });
-
-const WAITS = [0, 1000, 2000, 4000, 8000, 15_000, 30_000];
-/** Milliseconds without a sign of life, of which there is one every 15 seconds, after which a connection is dead. */
-const SILENCE = 60_000;
-/** Milliseconds after which a request that arrived has become an execution. */
-const ARRIVAL = 1000;
-/** Asks for another session. */
-const NEW = 'new';
-
-export interface ServiceClientOptions {
-  endpoint: string;
-  token: string | undefined;
+export interface ResumableCallsOptions {
+  connection: Connection;
+  /** Shared with the other connections of this process: the address of a lab may change. */
+  disconnected: DisconnectedCalls;
   /** Milliseconds before each time that a lost connection is tried again. */
-  waits?: readonly number[];
+  waits: readonly number[];
+  /** The same for a call that has certainly not arrived yet, if it is given up sooner. */
+  waitsUnsent?: readonly number[];
 }
 
-export function createServiceClient({ endpoint, token, waits = WAITS }: ServiceClientOptions): ServiceClient {
-  const base = parseEndpoint(endpoint);
+/** A call on its way, over however many connections. */
+interface Sent {
+  id: string;
+  /** How often anything came. */
+  heard: number;
+  /** Whether it may have arrived: then it is joined, and not sent. */
+  mayRun: boolean;
+  /** The process that it was sent to, if that has ever answered. */
+  instance: string | undefined;
+  /** Whether an earlier call has lost it, whose caller knows: then it is sent anew if it is not known there. */
+  isOld: boolean;
+}
 
-  async function send(path: string, init: { body?: unknown; headers?: Record<string, string> }, signal: AbortSignal) {
-    const isPost = init.body !== undefined;
-    const response = await fetch(`${base}${path}`, {
-      method: isPost ? 'POST' : 'GET',
-      headers: {
-        accept: 'application/json, text/event-stream',
-        ...(token && { authorization: `Bearer ${token}` }),
-        ...(isPost && { 'content-type': 'application/json' }),
-        ...init.headers,
-      },
-      ...(isPost && { body: JSON.stringify(init.body) }),
-      // A key must not be led elsewhere.
-      redirect: 'error',
-      signal,
-    }).catch((error: unknown) => {
-      throw unreachable(endpoint, error);
-    });
-    if (response.ok) return response;
-    throw await refusal(response, endpoint);
-  }
+/** Why a call that was to be joined is not there. */
+type Missing = 'never came' | 'not known' | 'over';
 
-  async function json(path: string, signal: AbortSignal): Promise<unknown> {
-    const response = await send(path, {}, signal);
-    return response.json().catch(() => undefined);
-  }
+/** Milliseconds that a cancellation may take, and for how long it is waited for at the end. */
+const CANCELLATION = 10_000;
+const FAREWELL = 2000;
 
-  async function* connect(path: string, init: Parameters<typeof send>[1], signal: AbortSignal) {
-    const silent = new AbortController();
-    const alive = () => timer.refresh();
-    const timer = setTimeout(() => silent.abort(new Error('nothing came from it any more')), SILENCE);
-    try {
-      const response = await send(path, init, AbortSignal.any([signal, silent.signal]));
-      if (!response.headers.get('content-type')?.includes('text/event-stream') || !response.body)
-        throw notAService(endpoint);
-      yield* eventsIn(response.body, alive);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw unreachable(endpoint, error);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
+export function createResumableCalls(options: ResumableCallsOptions): ResumableCalls {
+  const { connection, disconnected, waits, waitsUnsent = waits } = options;
+  const { remote } = connection;
+  const farewells = new Set<Promise<unknown>>();
 
-  async function* run(
-    place: ServiceSession,
-    body: Record<string, unknown>,
-    signal: AbortSignal,
-  ): AsyncGenerator<ServiceEvent> {
-    const fresh = { body: { ...body, session_id: place.session, background: true } };
-    let last: string | undefined;
-    for (let failures = 0; ; failures += 1) {
-      try {
-        const init = last === undefined ? fresh : { headers: { 'last-event-id': last } };
-        for await (const { id, data } of connect('/exec/stream', init, signal)) {
-          const event = eventSchema.safeParse(JSON.parse(data)).data;
-          last = id;
-          failures = 0;
-          // Of a kind that a later version has.
-          if (!event) continue;
-          yield event;
-          if (event.type === 'done') return;
+  function start<Answer>(
+    call: ResumableCall<Answer>,
+    { signal, progress }: Pick<LabContext, 'signal' | 'progress'>,
+  ): StartedCall<Answer> {
+    const known = call.hasId ? disconnected.take(call.identity) : undefined;
+    const isOld = known !== undefined;
+    const sent: Sent = { id: known ?? randomUUID(), heard: 0, mayRun: isOld, instance: undefined, isOld };
+
+    /** Over as many connections as it takes, while there are any that bring something. */
+    async function persist(): Promise<Answer> {
+      for (let failures = 0; ; failures += 1) {
+        const { heard } = sent;
+        try {
+          return await attempt();
+        } catch (error) {
+          if (!(error instanceof LostConnection) || signal.aborted) throw error;
+          sent.mayRun ||= error.isSent;
+          // Whoever only asks a question where nobody is should hear so at once.
+          if (!sent.mayRun && !call.hasId) throw error;
+          if (sent.heard > heard) failures = 0;
+          const wait = (sent.mayRun ? waits : waitsUnsent)[failures];
+          if (wait === undefined) throw error;
+          if (failures === 0) progress(lostMessage(remote));
+          await sleep(wait, undefined, { signal });
         }
-        throw new Error('the connection ended before the code did');
-      } catch (error) {
-        signal.throwIfAborted();
-        const wait = waits[failures];
-        if (wait === undefined || !isLost(error)) throw unreachable(endpoint, error);
-        await sleep(wait, undefined, { signal });
-        // Sent again, it could run twice.
-        last ??= await firstOf(place, error, signal);
       }
     }
-  }
 
-  /** What comes before the first event of the execution that was sent to the session. Whether it has arrived there, only the service knows. */
-  async function firstOf({ session, executions }: ServiceSession, lost: unknown, signal: AbortSignal): Promise<string> {
-    let problem = lost;
-    for (const wait of waits) {
-      await sleep(wait + ARRIVAL, undefined, { signal });
-      const now = await tool('get_session_info', { session }, signal)
-        .then(sessionSchema.parse)
-        .catch((error: unknown) => {
-          problem = error;
-          return undefined;
-        });
+    async function attempt(): Promise<Answer> {
+      const stream = await open();
+      if (typeof stream === 'string') return sendAnew(stream);
+      try {
+        for await (const event of stream.events) {
+          sent.heard += 1;
+          const last = call.take(event);
+          if (last) return last.answer;
+        }
+      } finally {
+        stream.close();
+      }
+      throw new LostConnection('it ended before its answer', true);
+    }
+
+    /** The events that are to come; or why there are none, if the call was to be joined. */
+    async function open(): Promise<RemoteStream | Missing> {
+      const isJoin = call.hasId && sent.mayRun;
+      if (!isJoin) sent.instance = connection.instance;
+      try {
+        return await connection.open(call.request(sent.id, isJoin), signal);
+      } catch (error) {
+        if (!isJoin || !(error instanceof CuvetteError)) throw error;
+        if (error.code === 'call_over') return 'over';
+        // A service of a version that knows no ids of calls does not say whether it has this one.
+        if (error.code === 'invalid_input') return 'not known';
+        if (error.code === 'unknown_call')
+          return sent.instance !== undefined && sent.instance === connection.instance ? 'never came' : 'not known';
+        // What stands in for a lab while that is away is no reason to give a call up.
+        if (error.code === 'lab_unreachable') throw new LostConnection('something else answers there', true, error);
+        throw error;
+      }
+    }
+
+    /** What keeps something may have kept it already: whether to do it again is for the caller to say. */
+    async function sendAnew(why: Missing): Promise<Answer> {
+      if (why === 'over' && !call.isRepeatable) throw forgotten(remote);
+      if (why === 'not known' && !call.isRepeatable && !sent.isOld) throw restarted(remote);
+      if (why === 'over') sent.id = randomUUID();
+      Object.assign(sent, { mayRun: false, isOld: false } satisfies Partial<Sent>);
+      call.restart();
+      return attempt();
+    }
+
+    /** Without it, the call would go on for a while, in case the client comes back. */
+    function cancel(): void {
+      if (!call.hasId) return;
+      const farewell = connection
+        .send(call.cancel(sent.id), AbortSignal.timeout(CANCELLATION))
+        .then((response) => response.body?.cancel())
+        .catch(() => {})
+        .finally(() => farewells.delete(farewell));
+      farewells.add(farewell);
+    }
+
+    async function conclude(): Promise<Answer> {
       signal.throwIfAborted();
-      if (now && now.executions > executions) return `${session}.${now.executions}.0`;
-      if (now) throw neverArrived(endpoint, lost);
-      if (!isLost(problem)) break;
+      try {
+        return await persist();
+      } catch (error) {
+        if (signal.aborted) cancel();
+        signal.throwIfAborted();
+        if (!(error instanceof LostConnection)) throw error;
+        const mayRun = sent.mayRun && call.hasId;
+        if (mayRun) disconnected.keep(call.identity, sent.id);
+        throw unreachable(remote, error, mayRun);
+      }
     }
-    throw mayRun(endpoint, problem);
-  }
 
-  async function tool(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<unknown> {
-    const params = { name, arguments: args, _meta: { 'cuvette/structured': true } };
-    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
-    for await (const { data } of connect('/mcp', { body: call }, signal)) {
-      const { result, error } = messageSchema.parse(JSON.parse(data));
-      if (error) throw errorFrom('', error.message, endpoint);
-      if (!result) continue;
-      const failure = failureSchema.safeParse(result.structuredContent);
-      if (failure.success) throw errorFrom(failure.data.error.code, failure.data.error.message, endpoint);
-      return result.structuredContent;
-    }
-    throw unreachable(endpoint, new Error('it ended before its answer'));
+    return { answer: conclude(), cancel };
   }
 
   return {
-    run,
-    async health(signal) {
-      const answered = await json('/health', signal);
-      const health = healthSchema.safeParse(answered);
-      if (health.success) return health.data;
-      // It says so much to everybody, and the rest to those whom it knows.
-      const isService = rootSchema.safeParse(await json('/', signal)).success;
-      throw isService ? unauthorized(endpoint) : notAService(endpoint);
-    },
-    tool,
-    async session(id, signal) {
-      const ask = (session: string) => tool('get_session_info', { session }, signal).then(sessionSchema.parse);
-      return ask(id ?? NEW).catch((error: unknown) => {
-        signal.throwIfAborted();
-        // Asked again: a connection that was kept from the last call may have died since.
-        const isForgotten = error instanceof CuvetteError && error.code === 'unknown_session';
-        return ask(isForgotten ? NEW : (id ?? NEW));
-      });
-    },
+    start,
+    close: async () => void (await Promise.race([Promise.all(farewells), sleep(FAREWELL, undefined, { ref: false })])),
   };
-}
-
-function neverArrived(endpoint: string, cause: unknown): CuvetteError {
-  return new CuvetteError(
-    'lab_unreachable',
-    `The connection to the Cuvette at ${endpoint} was lost before the code had arrived there, so it has not run. Run it again.`,
-    { cause },
-  );
-}
-
-function mayRun(endpoint: string, cause: unknown): CuvetteError {
-  return new CuvetteError(
-    'lab_unreachable',
-    `The connection to the Cuvette at ${endpoint} was lost as the code was sent, so the code may have run there, or still run. Before you run it again, see what it has done, as by list_vars. ${messageOf(cause)}`,
-    { cause },
-  );
 }

@@ -1,24 +1,14 @@
-/** From what a service tells of an ended execution to how an interpreter would have seen it end. Pure. */
+/** Turns what a service tells of an ended execution into the ending that an interpreter of this machine would have reported. Pure. */
 
-import { constants } from 'node:os';
 import * as z from 'zod';
 import type { Ending, StopReason } from '../../interpreters/interpreter.ts';
+import { type EndedRun, endedRun } from '../../sessions/execution-events.ts';
 
-/** Of the tool `get_output`. */
-export const endedSchema = z.object({
-  outcome: z.enum(['ok', 'error', 'timeout', 'cancelled', 'died']).nullable(),
-  reason: z.object({ code: z.string(), message: z.string() }).nullable(),
-  exit_code: z.number().nullable(),
-  variables_survived: z.boolean(),
-  wall_seconds: z.number().nullable(),
-  cpu_seconds: z.number().nullable(),
-  peak_memory_bytes: z.number().nullable(),
-  installed: z.array(z.object({ distribution: z.string(), version: z.string() })),
-  ended_processes: z.array(z.string()),
-  notes: z.array(z.string()),
-});
-
-export type Ended = z.infer<typeof endedSchema>;
+export interface ServiceEnding {
+  ending: Ending;
+  /** What the caller should know beside the output, and would not be told on this side. */
+  remarks: string[];
+}
 
 /** Reasons whose sentence is made anew on this side; of all others it has to be passed on. */
 const SAID_HERE = [
@@ -32,43 +22,69 @@ const SAID_HERE = [
   'broken-channel',
 ];
 
-export function endingOf(ended: Ended, errorName: string | undefined): Ending {
-  const { reason, wall_seconds, cpu_seconds, peak_memory_bytes, ended_processes } = ended;
+const OLDER =
+  'The service is older than this Cuvette, and does not tell how code ended: the reason is not known, nor whether variables survived.';
+
+/** What every version has told. */
+const olderRun = z.object({ status: z.string().nullable(), message: z.string().nullable() });
+
+/** `run`: as it came. `errorName`: that of the exception that was shown, if one was. `stopped`: why it was stopped by this side. */
+export function endingOf(
+  run: unknown,
+  { errorName, stopped }: { errorName?: string | undefined; stopped?: StopReason | undefined } = {},
+): ServiceEnding {
+  const { data: told } = endedRun.safeParse(run);
+  if (told) return { ending: toEnding(told, errorName, stopped), remarks: remarksOn(told) };
+  const older = olderRun.safeParse(run).data;
+  const unmeasured = { wall: 0, cpu: 0, peak: 0, ended: [] };
+  if (older?.status === null) return { ending: { status: 'ok', ...unmeasured }, remarks: remarksIn(older.message) };
+  const ending: Ending = { status: 'error', errorName: errorName ?? 'unknown', ...unmeasured };
+  return { ending, remarks: [OLDER, ...remarksIn(older?.message ?? null)] };
+}
+
+function toEnding(run: EndedRun, errorName: string | undefined, stoppedHere: StopReason | undefined): Ending {
   const measured = {
-    wall: wall_seconds ?? 0,
-    cpu: cpu_seconds ?? 0,
-    peak: peak_memory_bytes ?? 0,
-    ended: ended_processes,
+    wall: (run.wall_time ?? 0) / 1000,
+    cpu: (run.cpu_time ?? 0) / 1000,
+    peak: run.memory ?? 0,
+    ended: run.ended_processes,
   };
-  if (!reason) return { status: 'ok', ...measured };
-  const isDead = !ended.variables_survived;
-  const why = stopReasonOf(ended);
-  const stopped = why && { stopped: { why, rung: isDead ? ('killed' as const) : ('interrupted' as const) } };
-  if (isDead)
+  if (run.reason === null) return { status: 'ok', ...measured };
+  const isDead = !run.variables_survived;
+  const why = stopReasonOf(run, stoppedHere);
+  // One that was stopped before it ran, or with its interpreter, has no rung.
+  const stopped = why && {
+    stopped: { why, rung: run.rung ?? (isDead ? ('killed' as const) : ('interrupted' as const)) },
+  };
+  if (isDead) {
+    const death = {
+      exit: run.reason === 'process-exit' ? run.code : null,
+      signal: run.signal,
+      oom: run.reason === 'oom',
+    };
     return {
       status: 'death',
-      death: deathOf(ended),
-      ...(reason.code === 'broken-channel' && { brokeChannel: true }),
+      death,
+      ...(run.reason === 'broken-channel' && { brokeChannel: true }),
       ...stopped,
       ...measured,
     };
-  if (reason.code === 'exit') return { status: 'exit', exitCode: ended.exit_code ?? 1, ...measured };
-  return { status: 'error', errorName: errorName ?? reason.code, ...stopped, ...measured };
+  }
+  if (run.reason === 'exit' && run.code !== null) return { status: 'exit', exitCode: run.code, ...measured };
+  return { status: 'error', errorName: errorName ?? run.reason, ...stopped, ...measured };
 }
 
-/** What the caller should know beside the output, and would not be told on this side. */
-export function remarksOn({ reason, notes, installed }: Ended): string[] {
-  const installs = installed.map(({ distribution, version }) => `installed ${distribution} ${version} there`);
-  return [...notes, ...installs, ...(reason && !SAID_HERE.includes(reason.code) ? [reason.message] : [])];
+/** The service knows of an interrupt, and not of the reason that there was on this side. */
+function stopReasonOf({ outcome, reason }: EndedRun, stoppedHere: StopReason | undefined): StopReason | undefined {
+  if (outcome === 'cancelled') return stoppedHere ?? 'cancelled';
+  if (outcome === 'timeout') return 'timeout';
+  return reason === 'output-limit' ? 'output-limit' : undefined;
 }
 
-function stopReasonOf({ outcome, reason }: Ended): StopReason | undefined {
-  if (outcome === 'timeout' || outcome === 'cancelled') return outcome;
-  return reason?.code === 'output-limit' ? 'output-limit' : undefined;
+function remarksOn({ reason, message, notes }: EndedRun): string[] {
+  return reason === null || SAID_HERE.includes(reason) ? notes : remarksIn(message);
 }
 
-function deathOf({ reason, exit_code }: Ended): NonNullable<Ending['death']> {
-  if (reason?.code === 'process-exit') return { exit: exit_code, signal: null, oom: false };
-  const [signal = 'SIGKILL'] = Object.entries(constants.signals).find(([, number]) => 128 + number === exit_code) ?? [];
-  return { exit: null, signal, oom: reason?.code === 'oom' };
+function remarksIn(message: string | null): string[] {
+  return message === null ? [] : [message];
 }

@@ -1,125 +1,118 @@
-/** One run of code in a service elsewhere: its outputs as they come, each once, the ways to stop it, and how it ended. */
+/** One run of code in a remote service: its outputs as they come, each once, the ways to stop it, and how it ended. */
 
-import { once } from 'node:events';
 import type { Ending, Output, StopReason } from '../../interpreters/interpreter.ts';
-import type { ServiceClient, ServiceEvent, ServiceSession } from './resumable-calls.ts';
-import { endedSchema, endingOf, remarksOn } from './service-ending.ts';
+import { STREAM_HEADERS, type StreamEvent, streamEvent } from '../../sessions/execution-events.ts';
+import type { LabContext } from '../workbench.ts';
+import type { CallIdentity } from './disconnected-calls.ts';
+import { notCuvette, type Remote } from './remote-errors.ts';
+import type { ResumableCall, ResumableCalls } from './resumable-calls.ts';
+import { endingOf } from './service-ending.ts';
 
 export interface ServiceRunOptions {
-  client: ServiceClient;
+  remote: Remote;
+  calls: ResumableCalls;
+  identity: CallIdentity;
   /** Of the request to the service. */
   body: Record<string, unknown>;
   /** Characters that may be printed. */
   limit: number;
-  signal: AbortSignal;
-  /** Where it is to run. */
-  findSession(signal: AbortSignal): Promise<ServiceSession>;
-  onOutput(output: Output): void;
+  context: LabContext;
+  /** The session in which it runs. */
+  onSession(event: SessionEvent): void;
 }
 
 export interface ServiceRun {
-  /** Interrupts it, now or as soon as it is on its way. */
+  /** Interrupts it, now or as soon as it has begun. */
   stop(why: StopReason): void;
-  /** Runs it when its turn has come. One that is stopped before that ends at once, and never runs. */
-  ending(turn: Promise<unknown>): Promise<Ending>;
+  ending: Promise<Ending>;
 }
 
-/** Where it runs. */
-interface Place {
-  session: string;
-  execution: number;
-}
+export type SessionEvent = Extract<StreamEvent, { type: 'session' }>;
+type DoneEvent = Extract<StreamEvent, { type: 'done' }>;
 
-/** Milliseconds that an interrupt may take for which nobody waits. */
-const FAREWELL = 10_000;
+const PATH = '/exec/stream';
 
-export function createServiceRun({
-  client,
-  body,
-  limit,
-  signal,
-  findSession,
-  onOutput,
-}: ServiceRunOptions): ServiceRun {
-  const told = createTold(onOutput);
-  const connection = new AbortController();
-  const halted = new AbortController();
-  let place: Place | undefined;
+export function startServiceRun(options: ServiceRunOptions): ServiceRun {
+  const { remote, calls, identity, body, limit, context } = options;
+  const show = (output: Output) => context.output?.(output);
+  const outputs = createUnrepeated(show);
+  let last: string | undefined;
+  let hasBegun = false;
   let stopped: StopReason | undefined;
   let errorName: string | undefined;
 
-  function stop(why: StopReason): void {
-    stopped ??= why;
-    halted.abort();
-    if (place) client.tool('interrupt', { ...place }, AbortSignal.timeout(FAREWELL)).catch(() => {});
+  const call: ResumableCall<DoneEvent> = {
+    identity,
+    isRepeatable: false,
+    hasId: true,
+    request(id, isJoin) {
+      const byId = { [STREAM_HEADERS.id]: id };
+      if (!isJoin) return { method: 'POST', path: PATH, headers: byId, body: { ...body, background: true } };
+      return { method: 'GET', path: PATH, headers: last === undefined ? byId : { 'last-event-id': last } };
+    },
+    take({ id, data }) {
+      const event = parse(data, remote);
+      last = id;
+      if (event?.type === 'done') return { answer: event };
+      if (event?.type === 'session') begin(event);
+      else if (event) take(event);
+      return undefined;
+    },
+    restart() {
+      last = undefined;
+    },
+    cancel: (id) => ({ method: 'DELETE', path: PATH, headers: { [STREAM_HEADERS.id]: id } }),
+  };
+  const started = calls.start(call, context);
+
+  function begin(event: SessionEvent): void {
+    if (!hasBegun) options.onSession(event);
+    hasBegun = true;
+    outputs.again();
+    if (stopped) started.cancel();
   }
 
-  /** Only what has a number can be interrupted, so one that is on its way is waited for. */
-  function giveUp(): void {
-    stop('cancelled');
-    if (place) return connection.abort();
-    setTimeout(() => connection.abort(), FAREWELL).unref();
-  }
-
-  function take(event: ServiceEvent): void {
-    if (event.type === 'done') return;
-    if (event.type === 'session') {
-      place = { session: event.session_id, execution: event.execution };
-      told.again();
-      if (stopped) stop(stopped);
-      if (signal.aborted) connection.abort();
-      return;
-    }
+  function take(event: Exclude<StreamEvent, SessionEvent | DoneEvent>): void {
     if (event.type === 'error') errorName = event.ename;
     if (stopped === 'output-limit') return;
-    told.take(event);
-    if (told.characters() > limit) stop('output-limit');
+    outputs.take(toOutput(event));
+    if (outputs.characters() > limit) stop('output-limit');
   }
 
-  async function ending(turn: Promise<unknown>): Promise<Ending> {
-    await unless(AbortSignal.any([signal, halted.signal]), turn);
-    signal.throwIfAborted();
-    if (stopped) return neverRun(stopped);
-    signal.addEventListener('abort', giveUp, { once: true });
-    try {
-      const session = await findSession(connection.signal);
-      signal.throwIfAborted();
-      if (stopped) return neverRun(stopped);
-      for await (const event of client.run(session, body, connection.signal)) take(event);
-      const ended = endedSchema.parse(await howItEnded().catch(howItEnded));
-      for (const remark of remarksOn(ended)) onOutput({ type: 'stream', name: 'stderr', text: `[${remark}]\n` });
-      const result = endingOf(ended, errorName);
-      // The service knows of an interrupt, and not of the reason that there was here.
-      const why = result.stopped?.why === 'cancelled' ? stopped : undefined;
-      return result.stopped && why ? { ...result, stopped: { ...result.stopped, why } } : result;
-    } finally {
-      signal.removeEventListener('abort', giveUp);
-    }
+  /** Only what has begun there is sure to be stopped by it. */
+  function stop(why: StopReason): void {
+    stopped ??= why;
+    if (hasBegun) started.cancel();
   }
 
-  /** May be asked again: the run is over, and only the connection can be in the way. */
-  function howItEnded(): Promise<unknown> {
-    return client.tool('get_output', { ...place, offset: 0, limit: 1 }, connection.signal);
+  async function conclude(): Promise<Ending> {
+    const { run, error } = await started.answer;
+    const { ending, remarks } = endingOf(run, { errorName, stopped });
+    for (const text of error === undefined ? remarks : [...remarks, error])
+      show({ type: 'stream', name: 'stderr', text: `[${text}]\n` });
+    return ending;
   }
 
-  return { stop, ending };
+  return { stop, ending: conclude() };
 }
 
-/** Waits for the turn, and no longer than until the signal. */
-async function unless(signal: AbortSignal, turn: Promise<unknown>): Promise<void> {
-  if (signal.aborted) return;
-  const over = new AbortController();
-  const aborted = once(signal, 'abort', { signal: over.signal }).catch(() => {});
-  await Promise.race([turn, aborted]);
-  over.abort();
+/** Nothing, if it is of a kind that a later version has. */
+function parse(data: string, remote: Remote): StreamEvent | undefined {
+  try {
+    return streamEvent.safeParse(JSON.parse(data)).data;
+  } catch (error) {
+    throw notCuvette(remote, `one of its events is no JSON (${data.slice(0, 80)})`, error);
+  }
 }
 
-function neverRun(why: StopReason): Ending {
-  return { status: 'error', stopped: { why, rung: 'interrupted' }, wall: 0, cpu: 0, peak: 0, ended: [] };
+function toOutput(event: Exclude<StreamEvent, SessionEvent | DoneEvent>): Output {
+  if (event.type !== 'display') return event;
+  const { display_id, ...display } = event;
+  return display_id === undefined ? display : { ...display, displayId: display_id };
 }
 
 /** Passes outputs on, and those that come again from the first, after the service was restarted, only from where they are new. */
-function createTold(pass: (output: Output) => void) {
+function createUnrepeated(pass: (output: Output) => void) {
   const known = { stdout: 0, stderr: 0, shown: 0 };
   let seen = { stdout: 0, stderr: 0, shown: 0 };
   return {

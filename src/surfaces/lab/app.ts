@@ -1,22 +1,24 @@
-/** A lab over HTTP: a route for each primitive, behind a token. Who asks for lines of JSON is told of progress on the way, and may come back for the rest. */
+/** Serves a lab over HTTP: a route for each primitive, behind a token. A client that asks for lines of JSON is told of progress on the way, and may come back for the rest. */
 
-import { randomUUID } from 'node:crypto';
 import { Hono, type HonoRequest } from 'hono';
 import { readConfig } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
+import type { Spills } from '../../files/spill.ts';
 import { readJsonBody } from '../../json-guard.ts';
 import type { Lab } from '../../lab/lab.ts';
 import type { Primitive } from '../../lab/primitives/primitive.ts';
 import { ROUTED } from '../../lab/primitives/table.ts';
-import { EVENTS, HEADERS } from '../../lab/remote/lab-protocol.ts';
+import { EVENTS, HEADERS, HEARTBEAT } from '../../lab/remote/lab-protocol.ts';
 import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
+import { eventStream } from '../event-stream.ts';
+import { instanceHeader } from '../instance-header.ts';
 import { goneSignal } from '../rest/caller.ts';
 import { createGuards, limitBody } from '../rest/guards.ts';
 import type { RestEnv } from '../rest/principal.ts';
 import { notFound, onError } from '../rest/problem.ts';
 import { isSame } from '../rest/secrets.ts';
-import { lastOf, streamed } from './answers.ts';
+import { answerOf } from './lab-call.ts';
 import { createLabCalls, type LabCallLimits } from './lab-calls.ts';
 import { createModelCheck } from './model-check.ts';
 
@@ -27,16 +29,17 @@ export interface LabAppOptions {
   host: string;
   /** Of the tunnel that leads here, at this moment. */
   names?: () => string[];
+  /** Where the events of calls go that are too many for memory. */
+  spills: Spills;
   log: Logger;
   limits?: Partial<LabCallLimits>;
 }
 
 const MOST_BODY = 64 * 1024 * 1024;
 
-export function createLabApp({ lab, token, host, names, log, limits }: LabAppOptions): Hono<RestEnv> {
-  const calls = createLabCalls(lab, log, limits);
+export function createLabApp({ lab, token, host, names, spills, log, limits }: LabAppOptions): Hono<RestEnv> {
+  const calls = createLabCalls({ lab, spills, log, limits });
   const checkModel = createModelCheck(lab);
-  const instance = randomUUID();
   const app = new Hono<RestEnv>();
   app.onError(onError(log));
   app.notFound(notFound);
@@ -49,8 +52,8 @@ export function createLabApp({ lab, token, host, names, log, limits }: LabAppOpt
         'This lab wants the token that it printed when it started, in the header Authorization: Bearer TOKEN.',
       );
     await next();
-    c.header(HEADERS.instance, instance);
   });
+  app.use(instanceHeader(HEADERS.instance));
   app.use(limitBody(MOST_BODY));
   app.get('/', (c) => c.json({ service: 'cuvette lab', version: VERSION, routes: ROUTED.map(routeOf) }));
   app.delete('/calls/:id', (c) => {
@@ -63,9 +66,9 @@ export function createLabApp({ lab, token, host, names, log, limits }: LabAppOpt
       await checkModel(c.req.header(HEADERS.model));
       const args = route.method === 'GET' ? c.req.query() : await bodyOf(c.req.raw);
       const { id, isJoin, after } = joiningOf(c.req);
-      const listener = calls.find({ id, isJoin, name, args }).listen(after);
-      if (c.req.header('accept')?.includes(EVENTS)) return streamed(listener, gone);
-      return c.json(await lastOf(listener, gone));
+      const reader = calls.find({ id, isJoin, name, args }).listen(after);
+      if (!c.req.header('accept')?.includes(EVENTS)) return c.json(await answerOf(reader, gone));
+      return eventStream(reader, { contentType: EVENTS, heartbeat: '{}\n', silence: HEARTBEAT, gone });
     });
   }
   return app;

@@ -1,74 +1,65 @@
-/** One call of a lab: it runs once, and tells its events to whoever listens, from whichever event on. When nobody has listened for a while, it is stopped. */
+/** One call of a lab: it runs once, and writes its events to a log for whoever listens. When nobody has listened for a while, it is stopped. */
 
-import { toCuvetteError } from '../../errors.ts';
-import type { LabCallEvent } from '../../lab/remote/lab-protocol.ts';
+import { CuvetteError, isErrorCode, toCuvetteError } from '../../errors.ts';
+import { type LabCallEvent, labCallEvent } from '../../lab/remote/lab-protocol.ts';
 import type { LabContext } from '../../lab/workbench.ts';
 import type { Logger } from '../../log.ts';
+import type { EventFormat, EventLog, EventReader } from '../event-log.ts';
 
 export interface LabCallOptions {
   run(context: LabContext): Promise<Record<string, unknown>>;
+  events: EventLog;
+  /** Whether the log outlives its readers. */
+  isKept: boolean;
   /** Milliseconds for which it goes on without a listener. */
   grace: number;
-  /** Characters of events to keep; beyond, the oldest are dropped. */
-  mostKept: number;
-  onEnd(): void;
   onStop(): void;
   log: Logger;
 }
 
 export interface LabCall {
   /** From the event after this number on. */
-  listen(after: number): Listener;
+  listen(after: number): EventReader;
   stop(): void;
-  /** Characters of the events that are kept. */
-  size(): number;
 }
 
-export interface Listener {
-  /** The next event, once there is one; nothing after the last, or after `leave`. */
-  next(): Promise<LabCallEvent | undefined>;
-  leave(): void;
-}
+/** Lines of JSON. The number is a field of the event. */
+export const LAB_EVENTS: EventFormat = {
+  before: (number) => `{"number":${number},`,
+  after: '\n',
+  dropped(count) {
+    const text = `[${count} events were dropped here: they came faster than they were read.]\n`;
+    return fieldsOf({ output: { type: 'stream', name: 'stderr', text } });
+  },
+};
 
-export function startLabCall({ run, grace, mostKept, onEnd, onStop, log }: LabCallOptions): LabCall {
+export function startLabCall({ run, events, isKept, grace, onStop, log }: LabCallOptions): LabCall {
   const stopping = new AbortController();
-  const events: { event: LabCallEvent; size: number }[] = [];
-  const wakers = new Set<() => void>();
   let listeners = 0;
-  let told = 0;
-  let size = 0;
-  let isEnded = false;
   let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
 
-  const tell = (event: LabCallEvent) => {
-    if (isEnded) return;
-    told += 1;
-    const kept = { event: { number: told, ...event }, size: JSON.stringify(event).length };
-    events.push(kept);
-    size += kept.size;
-    while (size > mostKept && events.length > 1) size -= events.shift()?.size ?? 0;
-    wakeAll();
-  };
-  const wakeAll = () => {
-    for (const wake of wakers) wake();
-    wakers.clear();
+  const add = (event: LabCallEvent) => events.add(fieldsOf(event));
+  const removeUnlessKept = () => {
+    if (events.isEnded && listeners === 0 && (!isKept || isStopped)) events.remove();
   };
   const end = (event: LabCallEvent) => {
     clearTimeout(timer);
-    tell(event);
-    isEnded = true;
-    onEnd();
+    add(event);
+    events.end();
+    removeUnlessKept();
   };
   const stop = () => {
     clearTimeout(timer);
+    isStopped = true;
     onStop();
     stopping.abort();
   };
 
   const context: LabContext = {
     signal: stopping.signal,
-    progress: (progress) => tell({ progress }),
-    output: (output) => tell({ output }),
+    progress: (progress) => void add({ progress }),
+    output: (output) => add({ output }),
   };
   run(context).then(
     (answer) => end({ answer }),
@@ -81,34 +72,23 @@ export function startLabCall({ run, grace, mostKept, onEnd, onStop, log }: LabCa
 
   return {
     stop,
-    size: () => size,
     listen(after) {
-      let seen = after;
+      const reader = events.read(after);
       let isGone = false;
-      let wake = () => {};
       listeners += 1;
       clearTimeout(timer);
       return {
-        async next() {
-          while (!isGone) {
-            const first = told - events.length + 1;
-            const event = seen + 1 < first ? droppedUntil(first, seen) : events[seen + 1 - first]?.event;
-            seen = event?.number ?? seen;
-            if (event || isEnded) return event;
-            await new Promise<void>((resolve) => {
-              wake = resolve;
-              wakers.add(resolve);
-            });
-          }
-          return undefined;
+        next: reader.next,
+        get isWaiting() {
+          return reader.isWaiting;
         },
         leave() {
           if (isGone) return;
           isGone = true;
+          reader.leave();
           listeners -= 1;
-          wakers.delete(wake);
-          wake();
-          if (listeners > 0 || isEnded) return;
+          removeUnlessKept();
+          if (listeners > 0 || events.isEnded) return;
           if (grace === 0) stop();
           else timer = setTimeout(stop, grace).unref();
         },
@@ -117,8 +97,31 @@ export function startLabCall({ run, grace, mostKept, onEnd, onStop, log }: LabCa
   };
 }
 
-/** In place of the events between: what is missing must not look as if it never was. */
-function droppedUntil(first: number, seen: number): LabCallEvent {
-  const text = `[${first - 1 - seen} events were dropped here: they came faster than they were read.]\n`;
-  return { number: first - 1, output: { type: 'stream', name: 'stderr', text } };
+/** The answer alone, for who does not ask for events. */
+export async function answerOf(reader: EventReader, gone: AbortSignal): Promise<Record<string, unknown>> {
+  gone.addEventListener('abort', reader.leave);
+  if (gone.aborted) reader.leave();
+  try {
+    const { answer, error } = await lastOf(reader);
+    if (answer) return answer;
+    if (error) throw new CuvetteError(isErrorCode(error.code) ? error.code : 'internal', error.message);
+  } finally {
+    reader.leave();
+  }
+  throw new CuvetteError('internal', 'The caller has gone.');
+}
+
+async function lastOf(reader: EventReader): Promise<LabCallEvent> {
+  const decoder = new TextDecoder();
+  let line = '';
+  for (let piece = await reader.next(); piece; piece = await reader.next()) {
+    line += decoder.decode(piece, { stream: true });
+    line = line.slice(line.lastIndexOf('\n', line.length - 2) + 1);
+  }
+  return line === '' ? {} : labCallEvent.parse(JSON.parse(line));
+}
+
+/** An event's JSON without its opening brace, which stands before the number. */
+function fieldsOf(event: LabCallEvent): string {
+  return JSON.stringify(event).slice(1);
 }

@@ -1,17 +1,20 @@
-/** The calls of a lab by the ids that clients have given them, so that one who comes again joins what runs or gets what has ended, and nothing runs twice. */
+/** The calls of a lab by the ids that clients have given them: a client that comes again joins its call while it runs, or gets what it ended with. */
 
-import { CuvetteError } from '../../errors.ts';
+import type { Spills } from '../../files/spill.ts';
 import type { Lab } from '../../lab/lab.ts';
 import { hashOf } from '../../lab/manifest.ts';
 import type { Logger } from '../../log.ts';
-import { type LabCall, type LabCallOptions, startLabCall } from './lab-call.ts';
+import { createCallIds } from '../call-ids.ts';
+import { createEventLogs } from '../event-logs.ts';
+import { LAB_EVENTS, type LabCall, type LabCallOptions, startLabCall } from './lab-call.ts';
 
 export interface LabCallLimits {
   /** Milliseconds for which a call goes on without a listener. */
   grace: number;
-  /** Milliseconds for which an ended call is remembered; and how many of them, and of how many characters together. */
+  /** Milliseconds for which an ended call is remembered; and how many of them, and of how many bytes together. */
   keep: number;
   mostEnded: number;
+  /** Bytes of the events of one call, too; beyond, the oldest are dropped. */
   mostKept: number;
   /** How many ids of calls that are over are known as such. */
   mostOver: number;
@@ -32,6 +35,14 @@ export interface LabCalls {
   stop(id: string): void;
 }
 
+export interface LabCallsOptions {
+  lab: Lab;
+  /** Where the events of calls go that are too many for memory. */
+  spills: Spills;
+  log: Logger;
+  limits?: Partial<LabCallLimits> | undefined;
+}
+
 const LIMITS: LabCallLimits = {
   grace: 60_000,
   keep: 600_000,
@@ -40,90 +51,30 @@ const LIMITS: LabCallLimits = {
   mostOver: 20_000,
 };
 
-interface Known {
-  call: LabCall;
-  /** Of the primitive and its arguments. */
-  hash: string;
-}
-
-export function createLabCalls(lab: Lab, log: Logger, limits: Partial<LabCallLimits> = {}): LabCalls {
+export function createLabCalls({ lab, spills, log, limits }: LabCallsOptions): LabCalls {
   const { grace, keep, mostEnded, mostKept, mostOver } = { ...LIMITS, ...limits };
-  const known = new Map<string, Known>();
-  /** In the order in which they ended. */
-  const ended = new Map<string, { call: LabCall; timer: NodeJS.Timeout }>();
-  /** Ids of calls that were stopped or forgotten: what has run must not run again because a client could not know. */
-  const over = new Set<string>();
+  const ids = createCallIds<LabCall>('lab', mostOver);
+  const idOf = (id: string) => ({ owner: '', id });
+  const logs = createEventLogs<string>({
+    spills,
+    limits: { keep, most: mostEnded, mostFiles: mostEnded, mostBytes: mostKept },
+    formatOf: () => LAB_EVENTS,
+    onGone: (id) => ids.retire(idOf(id)),
+  });
 
-  function start({ id, name, args }: LabCallRequest): LabCall {
-    const run = runningOf(lab, name, args);
-    if (id === undefined) return startLabCall({ run, grace: 0, mostKept, onEnd: () => {}, onStop: () => {}, log });
-    const call = startLabCall({
-      run,
-      grace,
-      mostKept,
-      onEnd: () => remember(id, call),
-      onStop: () => drop(id, call),
-      log,
-    });
-    known.set(id, { call, hash: hashOf([name, args]) });
-    return call;
-  }
-
-  /** What was stopped while it ran has no answer that anyone could want again. */
-  function remember(id: string, call: LabCall): void {
-    if (known.get(id)?.call !== call) return;
-    ended.set(id, { call, timer: setTimeout(drop, keep, id, call).unref() });
-    let size = [...ended.values()].reduce((sum, one) => sum + one.call.size(), 0);
-    for (const [oldest, one] of ended) {
-      // The latest stays, however large its answer: its client may have lost it this very moment.
-      if (oldest === id || (ended.size <= mostEnded && size <= mostKept)) break;
-      size -= one.call.size();
-      drop(oldest, one.call);
-    }
-  }
-
-  function drop(id: string, call: LabCall): void {
-    if (known.get(id)?.call !== call) return;
-    known.delete(id);
-    clearTimeout(ended.get(id)?.timer);
-    ended.delete(id);
-    over.add(id);
-    for (const oldest of over) {
-      if (over.size <= mostOver) break;
-      over.delete(oldest);
-    }
+  /** Apart from `find`: functions made in one place hold all that any of them uses, and arguments can be large. */
+  function start(id: string | undefined, run: LabCallOptions['run']): LabCall {
+    if (id === undefined)
+      return startLabCall({ run, events: logs.detached(''), isKept: false, grace: 0, onStop: () => {}, log });
+    return startLabCall({ run, events: logs.begin(id, id), isKept: true, grace, onStop: () => logs.release(id), log });
   }
 
   return {
-    find(request) {
-      const { id, name, args, isJoin } = request;
-      const found = id === undefined ? undefined : known.get(id);
-      if (found && found.hash !== hashOf([name, args]))
-        throw new CuvetteError(
-          'invalid_input',
-          `The call ${id} was another primitive, or had other arguments. Give each call an id of its own.`,
-        );
-      if (id !== undefined && over.has(id))
-        throw new CuvetteError(
-          'call_over',
-          `The call ${id} is over: it was stopped, because nobody listened or somebody said so, or its answer was too long ago. To run it again, give it another id.`,
-        );
-      if (!found && isJoin)
-        throw new CuvetteError(
-          'unknown_call',
-          `This lab knows no call ${id}: it was started again since, or the call never came here. Send the call without the header x-join.`,
-        );
-      return found?.call ?? start(request);
+    find({ id, name, args, isJoin }) {
+      const run: LabCallOptions['run'] = async (context) => lab.call(name, args, context);
+      if (id === undefined) return start(id, run);
+      return ids.find({ ...idOf(id), hash: hashOf([name, args]), isJoin }, () => start(id, run));
     },
-    stop(id) {
-      const found = known.get(id);
-      if (!found) throw new CuvetteError('unknown_call', `This lab knows no call ${id}; there is nothing to stop.`);
-      found.call.stop();
-    },
+    stop: (id) => ids.stop(idOf(id)).stop(),
   };
-}
-
-/** Apart from what an ended call is remembered with: functions made in one place hold all that any of them uses, and arguments can be large. */
-function runningOf(lab: Lab, name: string, args: Record<string, unknown>): LabCallOptions['run'] {
-  return async (context) => lab.call(name, args, context);
 }

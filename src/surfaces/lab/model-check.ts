@@ -1,4 +1,4 @@
-/** That a client which means one model is not answered by another: captures and probes of one say nothing of the other. */
+/** Rejects requests whose model hash differs from that of the lab's model: captures and probes of one model say nothing of another. */
 
 import { CuvetteError } from '../../errors.ts';
 import type { Lab } from '../../lab/lab.ts';

@@ -7,8 +7,10 @@ import type { Config } from '../../config.ts';
 import type { FileStore } from '../../files/store.ts';
 import type { Logger } from '../../log.ts';
 import type { Calls } from '../../sessions/calls.ts';
+import { STREAM_HEADERS } from '../../sessions/execution-events.ts';
 import type { Foundation } from '../../sessions/foundation.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
+import { instanceHeader } from '../instance-header.ts';
 import type { McpHttp } from '../mcp/http.ts';
 import type { Access } from './access.ts';
 import { execRoutes } from './exec.ts';
@@ -62,7 +64,7 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   app.onError(onError(log, config.pathSecret));
   app.notFound(notFound);
   if (config.logRequests) app.use(requestLog(log, config));
-  app.use(metrics.middleware, createGuards(config), access.middleware);
+  app.use(metrics.middleware, createGuards(config), access.middleware, instanceHeader(STREAM_HEADERS.instance));
 
   const routes = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
   routes.use('/exec/*', limitBody(config.maxBody), guardJson());

@@ -1,38 +1,51 @@
 /**
- * `POST /exec/stream`: the same as `/exec`, told as it happens, as server-sent events. Each event has an id; whoever lost the
- * connection sends the last one as `Last-Event-ID`, and is told the rest, without the code running again.
+ * `POST /exec/stream`: runs code as `/exec` does, and tells it as it happens, as server-sent events. Each event has an id; whoever lost
+ * the connection sends the last one as `Last-Event-ID`, and is told the rest. A call that has an id of its own (`Idempotency-Key`) runs
+ * once, however often it is sent, and can be joined and cancelled by it.
  */
 
+import { createHash } from 'node:crypto';
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { CuvetteError, messageOf } from '../../errors.ts';
 import type { Output } from '../../interpreters/interpreter.ts';
 import type { RunningCall } from '../../sessions/calls.ts';
 import type { Execution } from '../../sessions/execution.ts';
+import { STREAM_HEADERS, type StreamEvent } from '../../sessions/execution-events.ts';
 import type { SharedSession } from '../../sessions/shared-sessions.ts';
 import { streamOf, textOf } from '../../sessions/text.ts';
+import type { EventLog, EventReader } from '../event-log.ts';
 import { eventStream } from '../event-stream.ts';
 import { goneSignal } from './caller.ts';
 import { answerOf, bodyOf, type ExecOptions } from './exec.ts';
 import { execBody, toCall } from './exec-request.ts';
 import { jsonBody } from './json-body.ts';
 import { refusalOf } from './language-refusal.ts';
-import type { RestEnv } from './principal.ts';
+import type { Principal, RestEnv } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
-import type { StreamLog, StreamLogs } from './stream-logs.ts';
+import type { StreamedCall, StreamLogs } from './stream-logs.ts';
 
 const body = execBody
   .extend({
     background: z.boolean().nullish().openapi({ description: 'Goes on when the connection is closed.' }),
   })
   .openapi('StreamedExecution');
+type StreamBody = z.infer<typeof body>;
+
+const callId = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,200}$/, '1 to 200 characters, without spaces')
+  .openapi({ description: 'A name of yours for the call: sent again, it joins the call, and runs nothing.' });
 
 const route = createRoute({
   method: 'post',
   path: '/exec/stream',
   operationId: 'streamCode',
   summary: 'Run code, and be told as it happens',
-  request: { body: { content: { 'application/json': { schema: body } }, required: true } },
+  request: {
+    headers: z.object({ [STREAM_HEADERS.id]: callId.optional() }),
+    body: { content: { 'application/json': { schema: body } }, required: true },
+  },
   responses: {
     200: {
       description:
@@ -42,45 +55,97 @@ const route = createRoute({
   },
 });
 
+const cancellation = createRoute({
+  method: 'delete',
+  path: '/exec/stream',
+  operationId: 'cancelCode',
+  summary: 'Interrupt streamed code, by the id of its call',
+  request: { headers: z.object({ [STREAM_HEADERS.id]: callId }) },
+  responses: { 204: { description: 'It is interrupted; its stream tells how it ended.' } },
+});
+
 export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenAPIHono<RestEnv> {
   const app = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
-  const { logs, silence } = options;
+  const { logs } = options;
 
   // Before the body is looked at: a reader that comes back may send the same request again, or none.
   app.use('/exec/stream', async (c, next) => {
     const last = c.req.header('last-event-id');
-    return last ? resume(c, last) : next();
+    return last && c.req.method !== 'DELETE' ? resume(c, last) : next();
   });
   app.openapi(route, async (c) => {
     const given = c.req.valid('json');
+    const id = c.req.valid('header')[STREAM_HEADERS.id];
     const principal = c.get('principal');
     const gone = goneSignal(c);
-    const stop = new AbortController();
-    gone.addEventListener('abort', () => stop.abort(), { once: true });
+    const start = () => begin(given, principal, id);
+    const call =
+      id === undefined
+        ? start()
+        : logs.ids.find({ id, owner: principal.id, hash: hashOf(given), isJoin: false }, start);
+    const stop = () => given.background || call.cancel();
+    gone.addEventListener('abort', stop, { once: true });
     try {
-      const call = await options.calls.start(toCall(given, principal, given.background ? undefined : stop.signal));
-      const log = logs.begin(call.shared.session.id, call.execution.record.number, principal.id);
-      record(call, log, answerOf(call, given, options));
-      const onEnd = (isWhole: boolean) => {
-        if (!isWhole) stop.abort();
-      };
-      return eventStream(log.read(0), { gone, silence, onEnd });
+      const log = await call.log;
+      gone.removeEventListener('abort', stop);
+      return stream(log.read(0), gone, (isWhole) => isWhole || stop());
     } catch (error) {
       const refusal = await refusalOf(error, given, principal, options);
       const log = logs.detached(refusal.session_id, 0);
       log.add(JSON.stringify({ type: 'session', session_id: refusal.session_id }));
       log.add(JSON.stringify(eventOf({ type: 'stream', name: 'stderr', text: refusal.stderr })));
       log.end(jsonBody({ type: 'done', ...refusal }));
-      return eventStream(log.read(0), { gone, silence, onEnd: log.remove });
+      return stream(log.read(0), gone, log.remove);
     }
   });
+  app.openapi(cancellation, (c) => {
+    logs.ids.stop({ id: c.req.valid('header')[STREAM_HEADERS.id], owner: c.get('principal').id }).cancel();
+    return c.body(null, 204);
+  });
+  app.get('/exec/stream', async (c) => {
+    const id = c.req.header(STREAM_HEADERS.id);
+    if (id === undefined)
+      throw new CuvetteError(
+        'invalid_input',
+        'To go on with a stream, send the id of its last event as Last-Event-ID, or that of its call as Idempotency-Key.',
+      );
+    const gone = goneSignal(c);
+    const { log } = logs.ids.find({ id, owner: c.get('principal').id, isJoin: true }, neverStarted);
+    return stream((await log).read(0), gone);
+  });
+
+  function stream(reader: EventReader, gone: AbortSignal, onEnd: (isWhole: boolean) => void = () => {}): Response {
+    const contentType = 'text/event-stream; charset=utf-8';
+    return eventStream(reader, { contentType, heartbeat: ': still here\n\n', silence: options.silence, gone, onEnd });
+  }
+
+  function begin(given: StreamBody, principal: Principal, id: string | undefined): StreamedCall {
+    const stop = new AbortController();
+    let running: RunningCall | undefined;
+    async function start(): Promise<EventLog> {
+      running = await options.calls.start(toCall(given, principal, stop.signal));
+      const log = logs.begin(running.shared.session.id, running.execution.record.number, principal.id, id);
+      record(running, log, answerOf(running, given, options));
+      return log;
+    }
+    const log = start();
+    if (id !== undefined) log.catch(() => logs.ids.free({ id, owner: principal.id }));
+    return {
+      log,
+      cancel() {
+        if (!running) return stop.abort();
+        const { state, number } = running.execution.record;
+        if (state !== 'done') running.shared.session.interrupt(number);
+      },
+    };
+  }
 
   async function resume(c: Context<RestEnv>, last: string): Promise<Response> {
     const [, id = '', number = '', seen = ''] = /^([\w-]{21})\.(\d+)\.(\d+)$/.exec(last) ?? [];
     const owner = c.get('principal').id;
     const gone = goneSignal(c);
     const known = logs.find(id, Number(number), owner);
-    if (known) return eventStream(known.read(Number(seen)), { gone, silence, onEnd: () => {} });
+    if (known) return stream(known.read(Number(seen)), gone);
     // An earlier server ran it: what is kept of it is told from the beginning.
     const shared = await options.shared.find(owner, id);
     if (!shared || Number(number) > shared.session.size)
@@ -92,25 +157,29 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
       log,
       answerOf(call, { lang: call.execution.record.interpreter, runtime_session_hint: undefined }, options),
     );
-    const onEnd = () => {
+    return stream(log.read(0), gone, () => {
       unwatch();
       log.remove();
-    };
-    return eventStream(log.read(0), { gone, silence, onEnd });
+    });
   }
 
-  app.get('/exec/stream', () => {
-    throw new CuvetteError('invalid_input', 'To go on with a stream, send the id of its last event as Last-Event-ID.');
-  });
   return app;
 }
 
+function neverStarted(): never {
+  throw new Error('A call that is only joined is not started.');
+}
+
+function hashOf(given: StreamBody): string {
+  return createHash('sha256').update(JSON.stringify(given)).digest('hex');
+}
+
 /** Writes down what an execution gives, from its first event to `done`, or until it is told to stop. */
-function record(call: RunningCall, log: StreamLog, answer: Promise<object>): () => void {
+function record(call: RunningCall, log: EventLog, answer: Promise<object>): () => void {
   const { execution, shared } = call;
   const session_id = shared.session.id;
-  const add = (event: object) => log.add(JSON.stringify(event));
-  add({ type: 'session', session_id, execution: execution.record.number });
+  const add = (event: StreamEvent) => log.add(JSON.stringify(event));
+  add({ type: 'session', session_id, execution: execution.record.number, is_new: shared.isNew });
   for (const output of execution.transcript.outputs) add(eventOf(output));
   const unwatch = execution.onOutput((output) => add(eventOf(output)));
   const done = answer.then((result) => ({ type: 'done', ...result }));
@@ -141,7 +210,7 @@ function textsOf({ transcript }: Execution): { stdout: string; stderr: string } 
   return { stdout: textOn('stdout'), stderr: textOn('stderr') };
 }
 
-function eventOf(output: Output): object {
+function eventOf(output: Output): StreamEvent & { stream?: string } {
   if (output.type === 'stream') return { type: 'stream', name: output.name, stream: output.name, text: output.text };
   if (output.type === 'error') {
     const { ename, evalue, traceback } = output;

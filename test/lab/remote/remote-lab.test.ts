@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { CuvetteError } from '../../../src/errors.ts';
 import type { Output } from '../../../src/interpreters/interpreter.ts';
 import { createDisconnectedCalls } from '../../../src/lab/remote/disconnected-calls.ts';
-import { createRemoteLab, type RemoteLabOptions } from '../../../src/lab/remote/remote-lab.ts';
+import { createRemoteLab, type RemoteOptions } from '../../../src/lab/remote/remote-lab.ts';
 import type { LabContext } from '../../../src/lab/workbench.ts';
 import { type CutProxy, openCutProxy } from '../cut-proxy.ts';
 import { createFakeLab } from '../fake-lab.ts';
@@ -21,7 +21,7 @@ async function open() {
   return { ...fake, url, proxy, ...client(proxy.url) };
 }
 
-function client(endpoint: string, options: Partial<RemoteLabOptions> = {}) {
+function client(endpoint: string, options: Partial<RemoteOptions> = {}) {
   const remote = createRemoteLab({ endpoint, token: TOKEN, waits: [0, 0, 0, 0], ...options });
   onTestFinished(() => remote.close());
   const told: string[] = [];
@@ -191,8 +191,8 @@ describe('a call that cannot be joined', () => {
     const { lab, calls, started } = createFakeLab();
     const { url } = await serveLab(lab);
     const [old, moved] = [await openCutProxy(url), await openCutProxy(url)];
-    const lost = createDisconnectedCalls();
-    const [first, second] = [client(old.url, { lost }), client(moved.url, { lost })];
+    const disconnected = createDisconnectedCalls();
+    const [first, second] = [client(old.url, { disconnected }), client(moved.url, { disconnected })];
     const weights = 'fake'.padEnd(64, '0');
     const call = first.remote.call(...KEEPS, { ...first.context, weights });
     const there = await started(0);

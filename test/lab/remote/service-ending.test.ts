@@ -1,73 +1,126 @@
 import { describe, expect, test } from 'vitest';
-import { type Ended, endingOf, remarksOn } from '../../../src/lab/remote/service-ending.ts';
+import { endingOf } from '../../../src/lab/remote/service-ending.ts';
 import { judge } from '../../../src/sessions/ending.ts';
+import type { EndedRun } from '../../../src/sessions/execution-events.ts';
 
-const WELL: Ended = {
+const WELL: EndedRun = {
   outcome: 'ok',
+  code: 0,
+  signal: null,
   reason: null,
-  exit_code: 0,
+  rung: null,
   variables_survived: true,
-  wall_seconds: 1.5,
-  cpu_seconds: 0.5,
-  peak_memory_bytes: 1000,
-  installed: [],
-  ended_processes: ['sleep 60'],
+  message: null,
   notes: [],
+  ended_processes: ['sleep 60'],
+  memory: 1000,
+  cpu_time: 500,
+  wall_time: 1500,
 };
 
-const badly = (code: string, more: Partial<Ended> = {}): Ended => ({
+const badly = (reason: string, more: Partial<EndedRun> = {}): EndedRun => ({
   ...WELL,
   outcome: 'error',
-  exit_code: 1,
-  reason: { code, message: `It was ${code}.` },
+  code: 1,
+  reason,
+  message: `It was ${reason}.`,
   ...more,
 });
 const dead = { outcome: 'died', variables_survived: false } as const;
+const stopped = { rung: 'interrupted' } as const;
+const killed = { rung: 'killed', variables_survived: false } as const;
 
-test('what was measured there is what is told here', () => {
-  expect(endingOf(WELL, undefined)).toEqual({ status: 'ok', wall: 1.5, cpu: 0.5, peak: 1000, ended: ['sleep 60'] });
+test('what a service has measured is what is told here', () => {
+  const ending = { status: 'ok', wall: 1.5, cpu: 0.5, peak: 1000, ended: ['sleep 60'] };
+  expect(endingOf(WELL)).toEqual({ ending, remarks: [] });
 });
 
-describe('judged here, an ending has the outcome, the reason and the exit code that it had there', () => {
-  test.each<[string, Ended]>([
+describe('judged here, an ending at a service has the outcome, the reason, the exit code and the signal that it had there', () => {
+  test.each<[string, EndedRun]>([
     ['ok', WELL],
     ['exception', badly('exception')],
-    ['exit', badly('exit', { exit_code: 3 })],
-    ['timeout', badly('timeout', { outcome: 'timeout', exit_code: 124 })],
-    ['timeout', badly('timeout', { outcome: 'timeout', exit_code: 124, variables_survived: false })],
-    ['cancelled', badly('cancelled', { outcome: 'cancelled', exit_code: 130 })],
-    ['cancelled', badly('cancelled', { outcome: 'cancelled', exit_code: 130, variables_survived: false })],
-    ['output-limit', badly('output-limit')],
-    ['process-exit', badly('process-exit', { ...dead, exit_code: 7 })],
-    ['signal', badly('signal', { ...dead, exit_code: 139 })],
-    ['oom', badly('oom', { ...dead, exit_code: 137 })],
+    ['exit', badly('exit', { code: 3 })],
+    ['timeout', badly('timeout', { outcome: 'timeout', code: 124, ...stopped })],
+    ['timeout', badly('timeout', { outcome: 'timeout', code: 124, ...killed })],
+    ['cancelled', badly('cancelled', { outcome: 'cancelled', code: 130, ...stopped })],
+    ['cancelled', badly('cancelled', { outcome: 'cancelled', code: 130, rung: 'children-killed' })],
+    ['cancelled', badly('cancelled', { outcome: 'cancelled', code: 130, ...killed })],
+    ['output-limit', badly('output-limit', stopped)],
+    ['process-exit', badly('process-exit', { ...dead, code: 137 })],
+    ['signal', badly('signal', { ...dead, code: 139, signal: 'SIGSEGV' })],
+    ['oom', badly('oom', { ...dead, code: 137, signal: 'SIGKILL' })],
     ['broken-channel', badly('broken-channel', dead)],
-  ])('%s', (code, ended) => {
-    const verdict = judge(endingOf(ended, 'ValueError'), { timeout: 1, maxOutput: 10 });
+  ])('%s', (code, run) => {
+    const verdict = judge(endingOf(run, { errorName: 'ValueError' }).ending, { timeout: 1, maxOutput: 10 });
     expect([verdict.outcome, verdict.reason?.code ?? 'ok', verdict.exitCode, verdict.variablesSurvived]).toEqual([
-      ended.outcome,
+      run.outcome,
       code,
-      ended.exit_code,
-      ended.variables_survived,
+      run.code,
+      run.variables_survived,
     ]);
+    expect([verdict.signal ?? null, verdict.rung ?? null]).toEqual([run.signal, run.rung]);
   });
 });
 
-test('an exception keeps its name', () => {
-  expect(endingOf(badly('exception'), 'KeyError')).toMatchObject({ status: 'error', errorName: 'KeyError' });
+test('an exception at a service keeps its name', () => {
+  const { ending } = endingOf(badly('exception'), { errorName: 'KeyError' });
+  expect(ending).toMatchObject({ status: 'error', errorName: 'KeyError' });
 });
 
-describe('remarks', () => {
-  test('pass on what is not said here: notes, installed packages, and limits of the service', () => {
-    const installed = [{ distribution: 'six', version: '1.0' }];
-    expect(remarksOn(badly('disk-quota', { notes: ['a note'], installed }))).toEqual([
+test('code that this side stopped has the reason of this side', () => {
+  const run = badly('cancelled', { outcome: 'cancelled', code: 130, ...stopped });
+  expect(endingOf(run, { stopped: 'output-limit' }).ending.stopped).toEqual({
+    why: 'output-limit',
+    rung: 'interrupted',
+  });
+});
+
+describe('remarks on an ending at a service', () => {
+  test('pass on what is not said here: notes, and limits of the service', () => {
+    expect(endingOf({ ...WELL, notes: ['a note', 'Installed six 1.0.'] }).remarks).toEqual([
       'a note',
-      'installed six 1.0 there',
-      'It was disk-quota.',
+      'Installed six 1.0.',
+    ]);
+    const notes = ['a note'];
+    expect(endingOf(badly('disk-quota', { message: 'It was disk-quota. a note', notes })).remarks).toEqual([
+      'It was disk-quota. a note',
     ]);
   });
 
-  test('do not repeat a reason that is', () => {
-    expect(remarksOn(badly('timeout'))).toEqual([]);
+  test('do not repeat a reason that is said here', () => {
+    expect(endingOf(badly('timeout', { outcome: 'timeout', ...stopped })).remarks).toEqual([]);
+  });
+});
+
+describe('an older service, which does not tell how code ended,', () => {
+  const older = { stdout: '', code: 137, signal: 'SIGKILL', status: 'SG', reason: 'signal', message: 'It died.' };
+
+  test('has an ending whose reason is not known, and is not guessed from the exit code or the message', () => {
+    const { ending, remarks } = endingOf({ ...older, message: 'The interpreter was killed by SIGSEGV.' });
+    expect(ending).toEqual({ status: 'error', errorName: 'unknown', wall: 0, cpu: 0, peak: 0, ended: [] });
+    expect(remarks).toEqual([
+      expect.stringMatching(/older than this Cuvette.*reason is not known, nor whether variables survived/),
+      'The interpreter was killed by SIGSEGV.',
+    ]);
+  });
+
+  test('has an ending that is well if the service says so', () => {
+    const { ending, remarks } = endingOf({
+      ...older,
+      code: 0,
+      signal: null,
+      status: null,
+      reason: null,
+      message: null,
+    });
+    expect([ending.status, remarks]).toEqual(['ok', []]);
+  });
+
+  test('keeps the name of an exception that it showed', () => {
+    expect(endingOf(older, { errorName: 'KeyError' }).ending).toMatchObject({ status: 'error', errorName: 'KeyError' });
+  });
+
+  test('that says nothing of the run is not taken to have run it well', () => {
+    expect(endingOf(undefined).ending).toMatchObject({ status: 'error', errorName: 'unknown' });
   });
 });

@@ -1,16 +1,23 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { openSpills, type Spills } from '../../../src/files/spill.ts';
 import { createLog } from '../../../src/log.ts';
 import { createLabApp } from '../../../src/surfaces/lab/app.ts';
 import { createFakeLab } from '../../lab/fake-lab.ts';
 import { serveLab } from '../../lab/served.ts';
 import { toyLab } from '../../lab/toy-lab.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
+let spills: Spills;
 const TOKEN = 'a-token-that-is-long-enough';
 const bearer = { authorization: `Bearer ${TOKEN}` };
 
+beforeEach(async () => {
+  spills = await openSpills(temporaryFolder());
+});
+
 function open() {
   const { lab } = toyLab();
-  const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', log: createLog('silent') });
+  const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', spills, log: createLog('silent') });
   const request = (path: string, init: RequestInit = {}) =>
     app.request(`http://127.0.0.1:8787${path}`, { ...init, headers: { ...bearer, ...init.headers } });
   const post = (path: string, body: unknown) =>
@@ -101,7 +108,7 @@ describe('access', () => {
   test('under the name of its tunnel is answered, and the refusal of others says that name', async () => {
     const { lab } = toyLab();
     const names = () => ['lab.tunnel.example'];
-    const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', names, log: createLog('silent') });
+    const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', names, spills, log: createLog('silent') });
     const under = (host: string) => app.request('http://127.0.0.1:8787/health', { headers: { ...bearer, host } });
     expect((await under('lab.tunnel.example')).status).toBe(200);
     expect(await (await under('evil.example.org')).json()).toMatchObject({
@@ -233,7 +240,7 @@ test('who waits for lines is shown now and then that the call is alive', async (
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { lab, started } = createFakeLab();
-  const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', log: createLog('silent') });
+  const app = createLabApp({ lab, token: TOKEN, host: '127.0.0.1', spills, log: createLog('silent') });
   const response = await app.request('http://127.0.0.1:8787/capture', {
     method: 'POST',
     body: '{}',

@@ -1,25 +1,31 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openSpills, type Spills } from '../../../src/files/spill.ts';
 import type { Lab } from '../../../src/lab/lab.ts';
 import type { LabCallEvent } from '../../../src/lab/remote/lab-protocol.ts';
 import { createLog } from '../../../src/log.ts';
-import type { Listener } from '../../../src/surfaces/lab/lab-call.ts';
+import type { EventReader } from '../../../src/surfaces/event-log.ts';
 import { createLabCalls, type LabCallLimits } from '../../../src/surfaces/lab/lab-calls.ts';
 import { createFakeLab } from '../../lab/fake-lab.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
+let spills: Spills;
 const MINUTE = 60_000;
 const OVER = expect.objectContaining({ code: 'call_over', status: 410 });
 
-beforeEach(() => void vi.useFakeTimers());
+beforeEach(async () => {
+  spills = await openSpills(temporaryFolder());
+  vi.useFakeTimers();
+});
 afterEach(() => void vi.useRealTimers());
 
 function open(limits: Partial<LabCallLimits> = {}) {
   const fake = createFakeLab();
-  const made = createLabCalls(fake.lab, createLog('silent'), limits);
+  const made = createLabCalls({ lab: fake.lab, spills, log: createLog('silent'), limits });
   const find = (id: string | undefined, args: Record<string, unknown> = {}, name = 'capture_acts') =>
     made.find({ id, name, args, isJoin: false });
   const join = (id: string) => made.find({ id, name: 'capture_acts', args: {}, isJoin: true });
@@ -34,10 +40,21 @@ function open(limits: Partial<LabCallLimits> = {}) {
   return { ...fake, find, join, finish, stop: made.stop };
 }
 
-async function allOf(listener: Listener): Promise<LabCallEvent[]> {
+async function allOf(reader: EventReader): Promise<LabCallEvent[]> {
   const events: LabCallEvent[] = [];
-  for (let event = await listener.next(); event; event = await listener.next()) events.push(event);
+  for (let some = await nextOf(reader); some.length > 0; some = await nextOf(reader)) events.push(...some);
   return events;
+}
+
+/** Those that come at once. */
+async function nextOf(reader: EventReader): Promise<LabCallEvent[]> {
+  const lines = Buffer.from((await reader.next()) ?? []).toString();
+  return lines === ''
+    ? []
+    : lines
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as LabCallEvent);
 }
 
 describe('an id that comes again', () => {
@@ -136,30 +153,49 @@ describe('what is remembered of ended calls', () => {
 describe('a call whose listener is slow', () => {
   test('tells it how much it has missed, where that was', async () => {
     const { find, calls } = open({ mostKept: 1000 });
-    const listener = find('a').listen(0);
+    const reader = find('a').listen(0);
     const print = (text: string) => calls[0]?.context.output?.({ type: 'stream', name: 'stdout', text });
     print('first');
-    expect(await listener.next()).toMatchObject({ number: 1, output: { text: 'first' } });
+    expect(await nextOf(reader)).toMatchObject([{ number: 1, output: { text: 'first' } }]);
     for (let i = 2; i <= 100; i++) print(`${i}`.padStart(100, '.'));
     calls[0]?.answer({ kept: 1 });
     await vi.advanceTimersByTimeAsync(0);
-    const [missed, next, ...others] = await allOf(listener);
-    const dropped = (next?.number ?? 0) - 2;
+    const events = await allOf(reader);
+    const numbers = events.map(({ number }) => number ?? 0);
+    const gap = numbers.findIndex((number, index) => number !== index + 2);
+    const dropped = (numbers[gap] ?? 0) - gap - 1;
     expect(dropped).toBeGreaterThan(80);
-    expect(missed).toEqual({
-      number: dropped + 1,
+    expect(events[gap]).toEqual({
+      number: gap + 1 + dropped,
       output: { type: 'stream', name: 'stderr', text: expect.stringContaining(`[${dropped} events were dropped`) },
     });
-    expect(others.at(-1)).toEqual({ number: 101, answer: { kept: 1 } });
+    expect(numbers.slice(gap)).toEqual(numbers.slice(gap).map((_, index) => (numbers[gap] ?? 0) + index));
+    expect(events.at(-1)).toEqual({ number: 101, answer: { kept: 1 } });
   });
 
   test('tells nothing of the kind if it has missed nothing', async () => {
     const { find, calls } = open({ mostKept: 1000 });
-    const listener = find('a').listen(0);
+    const reader = find('a').listen(0);
     for (let i = 1; i <= 50; i++) {
       calls[0]?.context.progress(`${i}`.padStart(100, '.'));
-      expect(await listener.next()).toMatchObject({ number: i, progress: expect.any(String) });
+      expect(await nextOf(reader)).toMatchObject([{ number: i, progress: expect.any(String) }]);
     }
+  });
+
+  test('leaves what it does not read on the disk, and is told all of it in the end', async () => {
+    vi.useRealTimers();
+    const { find, calls } = open();
+    const reader = find('a').listen(0);
+    const text = 'x'.repeat(100_000);
+    for (let i = 1; i <= 50; i++) calls[0]?.context.output?.({ type: 'stream', name: 'stdout', text });
+    calls[0]?.answer({ kept: 1 });
+    await new Promise(setImmediate);
+    const lines = [];
+    for (let piece = await reader.next(); piece; piece = await reader.next()) lines.push(piece);
+    const numbers = Buffer.concat(lines)
+      .toString()
+      .match(/^{"number":\d+/gm);
+    expect(numbers).toEqual(Array.from({ length: 51 }, (_, index) => `{"number":${index + 1}`));
   });
 });
 
@@ -172,7 +208,7 @@ test.each(['answers', 'fails'])('the arguments of a call that %s are not kept wi
     },
     close: async () => {},
   };
-  const calls = createLabCalls(lab, createLog('silent'));
+  const calls = createLabCalls({ lab, spills, log: createLog('silent') });
   const finish = async () => {
     const args = { prompt: 'x'.repeat(1000) };
     await allOf(calls.find({ id: 'a', name: 'capture_acts', args, isJoin: false }).listen(0));
