@@ -42,8 +42,8 @@ export interface EventReader {
 export interface EventFormat {
   before(number: number): string;
   after: string;
-  /** The event in place of this many that were dropped. */
-  dropped(count: number): string;
+  /** The event in place of those that were dropped. */
+  dropped(notice: string): string;
 }
 
 export interface EventLogOptions {
@@ -160,7 +160,7 @@ export function createEventLog({ spills, format, most, onEnd }: EventLogOptions)
           const isAtEnd = segment !== undefined && segment !== newest && offset === segment.spill.size;
           if (!segment || isAtEnd) {
             const missed = await enter(segment ? segment.before + segment.count : after);
-            if (missed > 0 && segment) return framed(segment.before, format.dropped(missed));
+            if (missed > 0 && segment) return noticeOf(missed, segment.before);
             continue;
           }
           if (offset < segment.spill.size) {
@@ -224,7 +224,8 @@ export function createEventLog({ spills, format, most, onEnd }: EventLogOptions)
     },
   };
 
-  function framed(number: number, event: string): Uint8Array {
+  function noticeOf(missed: number, number: number): Uint8Array {
+    const event = format.dropped(`[${missed} events were dropped here: they came faster than they were read.]\n`);
     return Buffer.from(`${format.before(number)}${event}${format.after}`);
   }
 }

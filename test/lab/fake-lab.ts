@@ -56,3 +56,16 @@ export function createFakeLab(model = 'fake'): FakeLab {
       }),
   };
 }
+
+/** The same, with a Python beside it. */
+export function createFakeLabWithPython(): FakeLab {
+  const fake = createFakeLab();
+  const lab: Lab = {
+    ...fake.lab,
+    call: async (name, args, context) =>
+      name === 'describe_code'
+        ? { version: '3.12', executable: 'python', life: 1 }
+        : fake.lab.call(name, args, context),
+  };
+  return { ...fake, lab };
+}

@@ -1,25 +1,17 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { InterpreterEvent } from '../../src/interpreters/interpreter.ts';
-import type { Lab } from '../../src/lab/lab.ts';
 import { openLabInterpreter } from '../../src/lab/lab-interpreter.ts';
 import { createRemoteLab } from '../../src/lab/remote/remote-lab.ts';
 import { openCutProxy } from './cut-proxy.ts';
-import { createFakeLab } from './fake-lab.ts';
+import { createFakeLabWithPython } from './fake-lab.ts';
 import { serveLab, TOKEN } from './served.ts';
 
 const ENDING = { status: 'ok', wall: 1, cpu: 0, peak: 0, ended: [] };
 
 /** The interpreter of a lab elsewhere, whose Python is the test itself. */
 async function open() {
-  const fake = createFakeLab();
-  const lab: Lab = {
-    ...fake.lab,
-    call: async (name, args, context) =>
-      name === 'describe_code'
-        ? { version: '3.12', executable: 'python', life: 1 }
-        : fake.lab.call(name, args, context),
-  };
-  const proxy = await openCutProxy((await serveLab(lab)).url);
+  const fake = createFakeLabWithPython();
+  const proxy = await openCutProxy((await serveLab(fake.lab)).url);
   const remote = createRemoteLab({ endpoint: proxy.url, token: TOKEN, waits: [0, 0] });
   const interpreter = await openLabInterpreter(async (name, args, context) => ({
     answer: await remote.call(name, args, context),

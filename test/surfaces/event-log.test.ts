@@ -12,7 +12,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 const format: EventFormat = {
   before: (number) => `id: ${number}\ndata: `,
   after: '\n\n',
-  dropped: (count) => JSON.stringify({ dropped: count }),
+  dropped: (notice) => JSON.stringify({ dropped: Number.parseInt(notice.slice(1), 10) }),
 };
 
 async function makeLog(most = 1 << 30): Promise<EventLog> {

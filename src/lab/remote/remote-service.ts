@@ -20,24 +20,10 @@ import { type ServiceRun, startServiceRun } from './service-run.ts';
 
 type Answer = (args: Record<string, unknown>, context: LabContext) => Promise<Record<string, unknown>>;
 
-const NONE = 'none';
-const NO_MODEL = {
-  model_id: NONE,
-  device: NONE,
-  dtype: NONE,
-  engine: NONE,
-  architecture: NONE,
-  layers: 0,
-  d_model: 0,
-  vocabulary: 0,
-  context: 0,
-  parameters: 0,
-  weights_sha256: NONE,
-  tokenizer_sha256: NONE,
-  probes_loaded: 0,
-  captures_in_memory: 0,
-  family: 0,
-};
+/** What a lab with a model says of it: nothing, in each field. */
+const NO_MODEL = Object.fromEntries(
+  Object.entries(status.output.shape).map(([field, type]) => [field, type instanceof z.ZodNumber ? 0 : 'none']),
+);
 
 const WAITS = [0, 1000, 2000, 4000, 8000, 15_000, 30_000];
 /** Where nobody is, that is told soon. */
@@ -89,7 +75,7 @@ export function createRemoteService(options: RemoteOptions): Lab {
   const answers: Record<string, Answer | undefined> = {
     async [status.name](_, { signal }) {
       const { version, sandbox } = await health(signal);
-      return { ok: true, version, protocol: CODE_ALONE, ...NO_MODEL, sandbox } satisfies Answered<typeof status>;
+      return status.output.parse({ ...NO_MODEL, ok: true, version, protocol: CODE_ALONE, sandbox });
     },
 
     async [describeCode.name](_, { signal }) {

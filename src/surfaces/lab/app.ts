@@ -18,8 +18,7 @@ import { createGuards, limitBody } from '../rest/guards.ts';
 import type { RestEnv } from '../rest/principal.ts';
 import { notFound, onError } from '../rest/problem.ts';
 import { isSame } from '../rest/secrets.ts';
-import { answerOf } from './lab-call.ts';
-import { createLabCalls, type LabCallLimits } from './lab-calls.ts';
+import { answerOf, createLabCalls, type LabCallLimits } from './lab-calls.ts';
 import { createModelCheck } from './model-check.ts';
 
 export interface LabAppOptions {

@@ -39,7 +39,11 @@ export function createStreamLogs(spills: Spills, limits: Partial<LogLimits> = {}
   const logs = createEventLogs<About>({
     spills,
     limits: { ...LIMITS, ...limits },
-    formatOf: (key) => ({ before: (number) => `id: ${key}.${number}\ndata: `, after: '\n\n', dropped }),
+    formatOf: (key) => ({
+      before: (number) => `id: ${key}.${number}\ndata: `,
+      after: '\n\n',
+      dropped: (text) => JSON.stringify({ type: 'stream', name: 'stderr', stream: 'stderr', text }),
+    }),
     onGone({ owner, id }) {
       if (id !== undefined) ids.retire({ owner, id });
     },
@@ -56,9 +60,4 @@ export function createStreamLogs(spills: Spills, limits: Partial<LogLimits> = {}
     removeSession: (id) => logs.removeWhere(({ session }) => session === id),
     close: () => logs.removeWhere(() => true),
   };
-}
-
-function dropped(count: number): string {
-  const text = `[${count} events were dropped here: they came faster than they were read.]\n`;
-  return JSON.stringify({ type: 'stream', name: 'stderr', stream: 'stderr', text });
 }

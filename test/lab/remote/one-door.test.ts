@@ -3,29 +3,21 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
-import type { Lab } from '../../../src/lab/lab.ts';
 import { createLabInterpreters } from '../../../src/lab/lab-interpreters.ts';
 import { createLabs } from '../../../src/lab/labs.ts';
 import { type AdmissionOptions, createAdmission } from '../../../src/sessions/admission.ts';
 import type { ExecutionRecord } from '../../../src/sessions/record.ts';
 import { createSessions } from '../../../src/sessions/sessions.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { createFakeLab } from '../fake-lab.ts';
+import { createFakeLabWithPython } from '../fake-lab.ts';
 import { serveLab, TOKEN } from '../served.ts';
 
 const ENDING = { status: 'ok', wall: 1, cpu: 0.5, peak: 7, ended: [] };
 
 /** Sessions of a server that has a remote lab attached, whose Python is the test itself. */
 async function open(limits: Partial<AdmissionOptions> = {}) {
-  const fake = createFakeLab();
-  const lab: Lab = {
-    ...fake.lab,
-    call: async (name, args, context) =>
-      name === 'describe_code'
-        ? { version: '3.12', executable: 'python', life: 1 }
-        : fake.lab.call(name, args, context),
-  };
-  const { url } = await serveLab(lab);
+  const fake = createFakeLabWithPython();
+  const { url } = await serveLab(fake.lab);
   const folder = temporaryFolder();
   const data = join(folder, 'data');
   const labs = createLabs({ data, cache: join(folder, 'cache'), project: folder });

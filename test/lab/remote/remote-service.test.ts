@@ -4,24 +4,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Output } from '../../../src/interpreters/interpreter.ts';
 import { createRemoteService } from '../../../src/lab/remote/remote-service.ts';
-import type { EndedRun } from '../../../src/sessions/execution-events.ts';
 import { serveOther } from '../served.ts';
+import { RAN_WELL } from './ran-well.ts';
 
 const INSTANCE = { 'x-cuvette-instance': 'one' };
-const RAN: EndedRun = {
-  outcome: 'ok',
-  code: 0,
-  signal: null,
-  reason: null,
-  rung: null,
-  variables_survived: true,
-  message: null,
-  notes: [],
-  ended_processes: [],
-  memory: 1,
-  cpu_time: 1,
-  wall_time: 1,
-};
 
 type Answer = (response: ServerResponse) => void;
 
@@ -39,7 +25,7 @@ const tell =
     response.end();
   };
 const SESSION: [string, object] = ['s.1.1', { type: 'session', session_id: 's', execution: 1, is_new: true }];
-const DONE: [string, object] = ['s.1.9', { type: 'done', run: RAN }];
+const DONE: [string, object] = ['s.1.9', { type: 'done', run: RAN_WELL }];
 const print = (id: string, text: string): [string, object] => [id, { type: 'stream', name: 'stdout', text }];
 
 /** Runs code at a service that gives these answers to its requests, one after the other. */

@@ -2,21 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endingOf } from '../../../src/lab/remote/service-ending.ts';
 import { judge } from '../../../src/sessions/ending.ts';
 import type { EndedRun } from '../../../src/sessions/execution-events.ts';
-
-const WELL: EndedRun = {
-  outcome: 'ok',
-  code: 0,
-  signal: null,
-  reason: null,
-  rung: null,
-  variables_survived: true,
-  message: null,
-  notes: [],
-  ended_processes: ['sleep 60'],
-  memory: 1000,
-  cpu_time: 500,
-  wall_time: 1500,
-};
+import { RAN_WELL as WELL } from './ran-well.ts';
 
 const badly = (reason: string, more: Partial<EndedRun> = {}): EndedRun => ({
   ...WELL,
