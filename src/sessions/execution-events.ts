@@ -1,4 +1,4 @@
-/** How an execution and its ending are told over HTTP: the events of a stream, and the fields of an answer. The service writes them, and a remote client reads them. */
+/** Defines how an execution and its ending are told over HTTP: the events of a stream, and the fields of an answer. The service writes them, and a remote client reads them. */
 
 import * as z from 'zod';
 import { outputSchema, rung } from '../interpreters/interpreter.ts';

@@ -44,7 +44,7 @@ async function rest(reader: EventReader): Promise<string> {
 const numbersIn = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, number]) => Number(number));
 const from = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, index) => first + index);
 
-describe('a reader', () => {
+describe('a reader of an event log', () => {
   it('is told all events, the last one from its pieces', async () => {
     const log = await makeLog();
     log.add('{"a":1}');
@@ -108,7 +108,7 @@ describe('a reader', () => {
   });
 });
 
-describe('a log that holds as many bytes as it may', () => {
+describe('an event log that holds as many bytes as it may', () => {
   const LINE = JSON.stringify({ text: 'x'.repeat(500) });
 
   it('keeps the newest events, and tells a new reader how many were dropped before them', async () => {
@@ -149,7 +149,7 @@ describe('a log that holds as many bytes as it may', () => {
   });
 });
 
-describe('a log', () => {
+describe('an event log', () => {
   it('may end without a last event', async () => {
     const log = await makeLog();
     log.add('{"a":1}');

@@ -20,13 +20,8 @@ export interface Connection {
   readonly instance: string | undefined;
   /** Gives the answer, if it is a good one. */
   send(request: RemoteRequest, signal: AbortSignal): Promise<Response>;
-  /** Opens a stream of events. Whoever opens it closes it. */
-  open(request: RemoteRequest, signal: AbortSignal): Promise<RemoteStream>;
-}
-
-export interface RemoteStream {
-  events: AsyncIterable<RemoteEvent>;
-  close(): void;
+  /** The events of the answer. Whoever asks for them reads some. */
+  open(request: RemoteRequest, signal: AbortSignal): Promise<AsyncIterable<RemoteEvent>>;
 }
 
 export interface ConnectionOptions {
@@ -82,31 +77,30 @@ export function createConnection({ remote, token, instanceHeader, silence }: Con
         clearTimeout(timer);
         timer = wait(silence);
       };
-      const close = () => clearTimeout(timer);
       try {
         const response = await send(request, AbortSignal.any([signal, silent.signal]));
         const type = response.headers.get('content-type') ?? 'no content type';
-        const read = type.includes(JSON_LINES)
-          ? readJsonLines
-          : type.includes(SERVER_SENT_EVENTS)
-            ? readServerSentEvents
-            : undefined;
-        if (!read || !response.body) throw notCuvette(remote, `it answered with status ${response.status} and ${type}`);
+        const isJsonLines = type.includes(JSON_LINES);
+        if (!response.body || !(isJsonLines || type.includes(SERVER_SENT_EVENTS)))
+          throw notCuvette(remote, `it answered with status ${response.status} and ${type}`);
         isAlive();
-        return { events: unlessLost(read(linesIn(response.body, isAlive))), close };
+        const lines = linesIn(response.body, isAlive);
+        return untilLost(isJsonLines ? readJsonLines(lines) : readServerSentEvents(lines), () => clearTimeout(timer));
       } catch (error) {
-        close();
+        clearTimeout(timer);
         throw error;
       }
     },
   };
 }
 
-async function* unlessLost(events: AsyncGenerator<RemoteEvent>): AsyncGenerator<RemoteEvent> {
+async function* untilLost(events: AsyncIterable<RemoteEvent>, close: () => void): AsyncGenerator<RemoteEvent> {
   try {
     yield* events;
   } catch (error) {
     throw lostBy(error);
+  } finally {
+    close();
   }
 }
 

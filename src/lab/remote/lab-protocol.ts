@@ -1,4 +1,4 @@
-/** What a lab and its remote clients send each other beside the primitives: headers, and the events of a call as lines of JSON. */
+/** Defines what a lab and its remote clients send each other beside the primitives: headers, and the events of a call as lines of JSON. */
 
 import * as z from 'zod';
 import { outputSchema } from '../../interpreters/interpreter.ts';

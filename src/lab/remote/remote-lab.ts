@@ -1,4 +1,4 @@
-/** A lab that is served at another address, asked over HTTP with its token: each primitive by its route. */
+/** Asks a lab that is served at another address, over HTTP and with its token: each primitive by its route. */
 
 import type { Lab } from '../lab.ts';
 import type { Primitive } from '../primitives/primitive.ts';

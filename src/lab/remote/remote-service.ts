@@ -1,4 +1,4 @@
-/** A remote Cuvette service as a lab without a model: code runs there, in a session of the attachment's own. What needs a model is refused. */
+/** Presents a remote Cuvette service as a lab without a model: code runs there, in a session of the attachment's own. What needs a model is refused. */
 
 import { nanoid } from 'nanoid';
 import * as z from 'zod';
@@ -26,8 +26,6 @@ const NO_MODEL = Object.fromEntries(
 );
 
 const WAITS = [0, 1000, 2000, 4000, 8000, 15_000, 30_000];
-/** Where nobody is, that is told soon. */
-const WAITS_UNSENT = [0];
 /** Milliseconds; there is a heartbeat every 15 seconds. */
 const SILENCE = 60_000;
 /** Milliseconds: the longest that the service lets code have. */
@@ -65,7 +63,7 @@ export function createRemoteService(options: RemoteOptions): Lab {
   const { endpoint, token, disconnected = createDisconnectedCalls(), waits = WAITS, silence = SILENCE } = options;
   const remote: Remote = { endpoint, kind: 'service' };
   const connection = createConnection({ remote, token, instanceHeader: STREAM_HEADERS.instance, silence });
-  const calls = createResumableCalls({ connection, disconnected, waits, waitsUnsent: WAITS_UNSENT });
+  const calls = createResumableCalls({ connection, disconnected, waits });
   const runs = new Map<string, ServiceRun>();
   /** The name that this attachment has for its session there, and the session's id once there is one. */
   const entity = nanoid();
@@ -92,6 +90,7 @@ export function createRemoteService(options: RemoteOptions): Lab {
       const run = startServiceRun({
         remote,
         calls,
+        reach: () => reach(context.signal),
         identity: { of: endpoint, name: runCode.name, args },
         body: { lang: 'py', code, timeout: milliseconds, entity_id: entity },
         limit,
@@ -136,6 +135,11 @@ export function createRemoteService(options: RemoteOptions): Lab {
     throw isService ? unauthorized(remote) : notCuvette(remote, 'it says other things of itself');
   }
 
+  /** Tells at once that nobody is there. It is tried twice: a connection that was kept from the last call may have died since. */
+  async function reach(signal: AbortSignal): Promise<void> {
+    await json('/', signal).catch(() => json('/', signal));
+  }
+
   async function json(path: string, signal: AbortSignal): Promise<unknown> {
     const response = await connection.send({ method: 'GET', path }, signal).catch(toUnreachable);
     return response.json().catch(() => undefined);
@@ -156,18 +160,13 @@ export function createRemoteService(options: RemoteOptions): Lab {
   async function call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<unknown> {
     const params = { name, arguments: args, _meta: { 'cuvette/structured': true } };
     const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
-    const stream = await connection.open({ method: 'POST', path: '/mcp', body }, signal);
-    try {
-      for await (const { data } of stream.events) {
-        const { result, error } = messageSchema.parse(JSON.parse(data));
-        if (error) throw errorFrom('', error.message, remote);
-        if (!result) continue;
-        const failure = failureSchema.safeParse(result.structuredContent);
-        if (failure.success) throw errorFrom(failure.data.error.code, failure.data.error.message, remote);
-        return result.structuredContent;
-      }
-    } finally {
-      stream.close();
+    for await (const { data } of await connection.open({ method: 'POST', path: '/mcp', body }, signal)) {
+      const { result, error } = messageSchema.parse(JSON.parse(data));
+      if (error) throw errorFrom('', error.message, remote);
+      if (!result) continue;
+      const failure = failureSchema.safeParse(result.structuredContent);
+      if (failure.success) throw errorFrom(failure.data.error.code, failure.data.error.message, remote);
+      return result.structuredContent;
     }
     throw new LostConnection('it ended before its answer', true);
   }

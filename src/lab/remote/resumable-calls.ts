@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';
 import type { LabContext } from '../workbench.ts';
-import type { Connection, RemoteRequest, RemoteStream } from './connection.ts';
+import type { Connection, RemoteRequest } from './connection.ts';
 import type { CallIdentity, DisconnectedCalls } from './disconnected-calls.ts';
 import type { RemoteEvent } from './event-reader.ts';
 import { forgotten, LostConnection, lostMessage, restarted, unreachable } from './remote-errors.ts';
@@ -34,8 +34,10 @@ export interface StartedCall<Answer> {
   cancel(): void;
 }
 
+type CallContext = Pick<LabContext, 'signal' | 'progress'>;
+
 export interface ResumableCalls {
-  start<Answer>(call: ResumableCall<Answer>, context: Pick<LabContext, 'signal' | 'progress'>): StartedCall<Answer>;
+  start<Answer>(call: ResumableCall<Answer>, context: CallContext): StartedCall<Answer>;
   /** Waits until the last cancellations are sent. */
   close(): Promise<void>;
 }
@@ -46,8 +48,6 @@ export interface ResumableCallsOptions {
   disconnected: DisconnectedCalls;
   /** Milliseconds before each time that a lost connection is tried again. */
   waits: readonly number[];
-  /** The same for a call that has certainly not arrived yet, if it is given up sooner. */
-  waitsUnsent?: readonly number[];
 }
 
 /** A call on its way, over however many connections. */
@@ -70,16 +70,12 @@ type Missing = 'never came' | 'not known' | 'over';
 const CANCELLATION = 10_000;
 const FAREWELL = 2000;
 
-export function createResumableCalls(options: ResumableCallsOptions): ResumableCalls {
-  const { connection, disconnected, waits, waitsUnsent = waits } = options;
+export function createResumableCalls({ connection, disconnected, waits }: ResumableCallsOptions): ResumableCalls {
   const { remote } = connection;
   const farewells = new Set<Promise<unknown>>();
 
-  function start<Answer>(
-    call: ResumableCall<Answer>,
-    { signal, progress }: Pick<LabContext, 'signal' | 'progress'>,
-  ): StartedCall<Answer> {
-    const known = call.hasId ? disconnected.take(call.identity) : undefined;
+  function start<Answer>(call: ResumableCall<Answer>, { signal, progress }: CallContext): StartedCall<Answer> {
+    const known = call.hasId && !signal.aborted ? disconnected.take(call.identity) : undefined;
     const isOld = known !== undefined;
     const sent: Sent = { id: known ?? randomUUID(), heard: 0, mayRun: isOld, instance: undefined, isOld };
 
@@ -95,7 +91,7 @@ export function createResumableCalls(options: ResumableCallsOptions): ResumableC
           // Whoever only asks a question where nobody is should hear so at once.
           if (!sent.mayRun && !call.hasId) throw error;
           if (sent.heard > heard) failures = 0;
-          const wait = (sent.mayRun ? waits : waitsUnsent)[failures];
+          const wait = waits[failures];
           if (wait === undefined) throw error;
           if (failures === 0) progress(lostMessage(remote));
           await sleep(wait, undefined, { signal });
@@ -104,22 +100,18 @@ export function createResumableCalls(options: ResumableCallsOptions): ResumableC
     }
 
     async function attempt(): Promise<Answer> {
-      const stream = await open();
-      if (typeof stream === 'string') return sendAnew(stream);
-      try {
-        for await (const event of stream.events) {
-          sent.heard += 1;
-          const last = call.take(event);
-          if (last) return last.answer;
-        }
-      } finally {
-        stream.close();
+      const events = await open();
+      if (typeof events === 'string') return sendAnew(events);
+      for await (const event of events) {
+        sent.heard += 1;
+        const last = call.take(event);
+        if (last) return last.answer;
       }
       throw new LostConnection('it ended before its answer', true);
     }
 
     /** The events that are to come; or why there are none, if the call was to be joined. */
-    async function open(): Promise<RemoteStream | Missing> {
+    async function open(): Promise<AsyncIterable<RemoteEvent> | Missing> {
       const isJoin = call.hasId && sent.mayRun;
       if (!isJoin) sent.instance = connection.instance;
       try {

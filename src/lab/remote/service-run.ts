@@ -1,16 +1,18 @@
-/** One run of code in a remote service: its outputs as they come, each once, the ways to stop it, and how it ended. */
+/** Runs code once in a remote service: passes on its outputs as they come, each once, stops it when asked, and tells how it ended. */
 
 import type { Ending, Output, StopReason } from '../../interpreters/interpreter.ts';
 import { STREAM_HEADERS, type StreamEvent, streamEvent } from '../../sessions/execution-events.ts';
 import type { LabContext } from '../workbench.ts';
 import type { CallIdentity } from './disconnected-calls.ts';
 import { notCuvette, type Remote } from './remote-errors.ts';
-import type { ResumableCall, ResumableCalls } from './resumable-calls.ts';
+import type { ResumableCall, ResumableCalls, StartedCall } from './resumable-calls.ts';
 import { endingOf } from './service-ending.ts';
 
 export interface ServiceRunOptions {
   remote: Remote;
   calls: ResumableCalls;
+  /** Before the code is sent. */
+  reach(): Promise<void>;
   identity: CallIdentity;
   /** Of the request to the service. */
   body: Record<string, unknown>;
@@ -40,6 +42,7 @@ export function startServiceRun(options: ServiceRunOptions): ServiceRun {
   let hasBegun = false;
   let stopped: StopReason | undefined;
   let errorName: string | undefined;
+  let started: StartedCall<DoneEvent> | undefined;
 
   const call: ResumableCall<DoneEvent> = {
     identity,
@@ -63,13 +66,12 @@ export function startServiceRun(options: ServiceRunOptions): ServiceRun {
     },
     cancel: (id) => ({ method: 'DELETE', path: PATH, headers: { [STREAM_HEADERS.id]: id } }),
   };
-  const started = calls.start(call, context);
 
   function begin(event: SessionEvent): void {
     if (!hasBegun) options.onSession(event);
     hasBegun = true;
     outputs.again();
-    if (stopped) started.cancel();
+    if (stopped) started?.cancel();
   }
 
   function take(event: Exclude<StreamEvent, SessionEvent | DoneEvent>): void {
@@ -82,10 +84,12 @@ export function startServiceRun(options: ServiceRunOptions): ServiceRun {
   /** Only what has begun there is sure to be stopped by it. */
   function stop(why: StopReason): void {
     stopped ??= why;
-    if (hasBegun) started.cancel();
+    if (hasBegun) started?.cancel();
   }
 
   async function conclude(): Promise<Ending> {
+    await options.reach();
+    started = calls.start(call, context);
     const { run, error } = await started.answer;
     const { ending, remarks } = endingOf(run, { errorName, stopped });
     for (const text of error === undefined ? remarks : [...remarks, error])

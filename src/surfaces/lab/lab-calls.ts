@@ -1,4 +1,4 @@
-/** The calls of a lab by the ids that clients have given them: each runs once, and a client that comes again joins its call while it runs, or gets what it ended with. */
+/** Keeps the calls of a lab by the ids that clients have given them: each runs once, and a client that comes again joins its call while it runs, or gets what it ended with. */
 
 import { CuvetteError, isErrorCode, toCuvetteError } from '../../errors.ts';
 import type { Spills } from '../../files/spill.ts';

@@ -1,4 +1,4 @@
-/** The programs that make a tunnel: how each is called, where it tells its address, and how it is installed. */
+/** Describes the programs that make a tunnel: how each is called, where it tells its address, and how it is installed. */
 
 import { CuvetteError } from '../../errors.ts';
 import { findProgram } from '../../search-path.ts';

@@ -1,4 +1,4 @@
-/** One run of a tunnel's program: until it tells its address, and until it ends. It knows no secret of ours, and does not outlive us. */
+/** Runs a tunnel's program once: until it tells its address, and until it ends. The program knows no secret of ours, and does not outlive us. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';

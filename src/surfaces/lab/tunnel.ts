@@ -1,4 +1,4 @@
-/** A tunnel to a lab, kept open: when its program ends, that is told, and it is started again. */
+/** Keeps a tunnel to a lab open: when its program ends, that is told, and it is started again. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';

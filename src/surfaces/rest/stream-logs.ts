@@ -1,4 +1,4 @@
-/** The event logs of streamed executions: found again by session and number for their owner, or by the id that a client gave its call. */
+/** Keeps the event logs of streamed executions: their owner finds them again by session and number, or by the id that it gave the call. */
 
 import type { Spills } from '../../files/spill.ts';
 import { type CallIds, createCallIds } from '../call-ids.ts';

@@ -53,7 +53,7 @@ async function loseForGood(proxy: CutProxy, call: Promise<unknown>): Promise<unk
   return error;
 }
 
-describe('a call whose connection is cut', () => {
+describe('a call to a remote lab whose connection is cut', () => {
   test('goes on, and tells each event once', async () => {
     const { remote, proxy, calls, started, told, printed, context, hears } = await open();
     const call = remote.call(...KEEPS, context);
@@ -164,7 +164,7 @@ describe('a call whose connection is cut', () => {
   });
 });
 
-describe('a call that cannot be joined', () => {
+describe('a call to a remote lab that cannot be joined', () => {
   test('says what to do, and the same call made again continues it', async () => {
     const { remote, proxy, calls, started, context, hears } = await open();
     const call = remote.call(...KEEPS, context);
@@ -230,7 +230,7 @@ describe('a call that cannot be joined', () => {
   });
 });
 
-describe('a call that never came to the lab', () => {
+describe('a call that never came to the remote lab', () => {
   test('is sent again, though its connection ended as it was sent', async () => {
     const { remote, proxy, calls, started, context, told } = await open();
     await remote.call('colab_status', {}, context);
@@ -257,7 +257,7 @@ describe('a call that never came to the lab', () => {
   });
 });
 
-describe('a call that the lab has stopped because nobody listened', () => {
+describe('a call that the remote lab has stopped because nobody listened', () => {
   async function stopped([name, args]: typeof KEEPS | typeof READS) {
     const fake = createFakeLab();
     const { url } = await serveLab(fake.lab, { grace: 1 });
@@ -291,7 +291,7 @@ describe('a call that the lab has stopped because nobody listened', () => {
   });
 });
 
-test('a lab that takes requests and says nothing is taken for one that is away', async () => {
+test('a remote lab that takes requests and says nothing is taken for one that is away', async () => {
   let asked = 0;
   const { url } = await serveOther(() => {
     asked += 1;
@@ -305,7 +305,7 @@ test('a lab that takes requests and says nothing is taken for one that is away',
   expect(asked).toBe(2);
 });
 
-describe('a lab that was restarted', () => {
+describe('a remote lab that was restarted', () => {
   async function restart([name, args]: typeof KEEPS | typeof READS) {
     const opened = await open();
     const call = opened.remote.call(name, args, opened.context);
@@ -340,7 +340,7 @@ describe('a lab that was restarted', () => {
   });
 });
 
-describe('giving up', () => {
+describe('giving up a call to a remote lab', () => {
   test('stops the call there at once', async () => {
     const { remote, started, stop, context } = await open();
     const call = remote.call(...KEEPS, context);
@@ -350,7 +350,7 @@ describe('giving up', () => {
     await aborted;
   });
 
-  test('between two connections does so too', async () => {
+  test('between two connections stops the call there, too', async () => {
     const { remote, proxy, started, stop, context, hears } = await open();
     const call = remote.call(...KEEPS, {
       ...context,
@@ -387,20 +387,23 @@ test.each([
   'runtime_missing',
   'python_missing',
   'unknown_capture',
-] as const)('an error of the lab is told as it is: %s', async (code) => {
+] as const)('an error of the remote lab is told as it is: %s', async (code) => {
   const { remote, started, context } = await open();
   const call = remote.call('run_code', { code: 'n += 1', run: 'a' }, context);
   (await started(0)).fail(new CuvetteError(code, 'What to do.'));
   await expect(call).rejects.toMatchObject({ code, message: 'What to do.' });
 });
 
-test.each(['http://', 'https://:8787', 'http://[::1'])('what is no address is refused as such: %s', (endpoint) => {
-  expect(() => createRemoteLab({ endpoint, token: TOKEN })).toThrow(
-    expect.objectContaining({ code: 'invalid_input', message: expect.stringContaining('https://host:8787') }),
-  );
-});
+test.each(['http://', 'https://:8787', 'http://[::1'])(
+  'what is no address of a lab is refused as such: %s',
+  (endpoint) => {
+    expect(() => createRemoteLab({ endpoint, token: TOKEN })).toThrow(
+      expect.objectContaining({ code: 'invalid_input', message: expect.stringContaining('https://host:8787') }),
+    );
+  },
+);
 
-test('two clients at once have each their own call, whatever they ask', async () => {
+test('two clients of a remote lab at once have each their own call, whatever they ask', async () => {
   const { lab, started, calls } = createFakeLab();
   const { url } = await serveLab(lab);
   const [one, two] = [client(url), client(url)];
@@ -417,7 +420,7 @@ test('two clients at once have each their own call, whatever they ask', async ()
   expect(calls).toHaveLength(2);
 });
 
-test('a question by GET that is cut is asked again', async () => {
+test('a question to a remote lab by GET that is cut is asked again', async () => {
   const { remote, proxy, context, started } = await open();
   proxy.refuse(2);
   const call = remote.call('list_probes', {}, context);

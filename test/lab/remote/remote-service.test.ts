@@ -30,9 +30,14 @@ const print = (id: string, text: string): [string, object] => [id, { type: 'stre
 
 /** Runs code at a service that gives these answers to its requests, one after the other. */
 async function serve(...answers: Answer[]) {
+  let isAway = false;
+  const goAway = () => {
+    isAway = true;
+  };
   const asked: string[] = [];
   const keys = new Set<unknown>();
   const { url } = await serveOther((request, response) => {
+    if (request.url === '/' && !isAway) return void response.writeHead(200, INSTANCE).end('{}');
     asked.push(describeRequest(request));
     keys.add(request.headers['idempotency-key']);
     const answer = answers.shift() ?? hangUp;
@@ -45,7 +50,7 @@ async function serve(...answers: Answer[]) {
   const context = { signal: stop.signal, progress: () => {}, output: (output: Output) => void outputs.push(output) };
   const run = (code = 'n += 1') => remote.call('run_code', { code, run: 'a' }, context);
   const printed = () => outputs.map((output) => (output.type === 'stream' ? output.text : '')).join('');
-  return { asked, keys, run, printed, remote, stop };
+  return { asked, keys, run, printed, goAway, stop };
 }
 
 function describeRequest({ method, url, headers }: IncomingMessage): string {
@@ -100,6 +105,16 @@ test('an older service, which knows no ids of calls, is not sent the code again'
     message: expect.stringContaining('may have run'),
   });
   expect(asked).toEqual([SENT, JOINED]);
+});
+
+test('code is not sent to a service that is away, and that is told at once', async () => {
+  const { asked, run, goAway } = await serve();
+  goAway();
+  await expect(run()).rejects.toMatchObject({
+    code: 'lab_unreachable',
+    message: expect.stringMatching(/^(?!.*may have run).*cannot be reached.*cuvette serve/),
+  });
+  expect(asked).toEqual(['GET /', 'GET /']);
 });
 
 test('code at a service that stays away may run there, and the same code sent again joins it', async () => {

@@ -25,7 +25,7 @@ function open() {
   return { app, request, post };
 }
 
-describe('the routes', () => {
+describe('the routes of a lab', () => {
   test('are those that backends of such labs have', async () => {
     const { request } = open();
     const { routes } = (await (await request('/')).json()) as { routes: string[] };
@@ -83,7 +83,7 @@ describe('the routes', () => {
   });
 });
 
-describe('access', () => {
+describe('access to a lab', () => {
   test.each([
     ['no token', {}],
     ['a wrong token', { authorization: 'Bearer wrong' }],
@@ -138,7 +138,7 @@ describe('access', () => {
   });
 });
 
-test('every answer says which start of the lab gives it, refusals too', async () => {
+test('every answer of a lab says which start of the lab gives it, refusals too', async () => {
   const [one, other] = [open(), open()];
   const instanceOf = async (response: Response | Promise<Response>) => (await response).headers.get('x-lab-instance');
   const instance = await instanceOf(one.request('/health'));
@@ -147,7 +147,7 @@ test('every answer says which start of the lab gives it, refusals too', async ()
   expect(await instanceOf(other.request('/health'))).not.toBe(instance);
 });
 
-describe('a call by its id', () => {
+describe('a call to a lab by its id', () => {
   async function serveFake() {
     const fake = createFakeLab();
     const { url } = await serveLab(fake.lab);
@@ -236,7 +236,7 @@ describe('a call by its id', () => {
   });
 });
 
-test('who waits for lines is shown now and then that the call is alive', async () => {
+test('who waits for lines of a lab is shown now and then that the call is alive', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { lab, started } = createFakeLab();

@@ -57,7 +57,7 @@ async function nextOf(reader: EventReader): Promise<LabCallEvent[]> {
         .map((line) => JSON.parse(line) as LabCallEvent);
 }
 
-describe('an id that comes again', () => {
+describe('the id of a call that comes again to a lab', () => {
   test('joins the call while it runs, from the event that it says', async () => {
     const { find, calls } = open();
     const first = find('a').listen(0);
@@ -104,7 +104,7 @@ describe('an id that comes again', () => {
   });
 });
 
-describe('what is remembered of ended calls', () => {
+describe('what a lab remembers of ended calls', () => {
   test('goes after ten minutes', async () => {
     const { finish, join } = open();
     await finish('a');
@@ -150,7 +150,7 @@ describe('what is remembered of ended calls', () => {
   });
 });
 
-describe('a call whose listener is slow', () => {
+describe('a call of a lab whose listener is slow', () => {
   test('tells it how much it has missed, where that was', async () => {
     const { find, calls } = open({ mostKept: 1000 });
     const reader = find('a').listen(0);
@@ -223,7 +223,7 @@ test.each(['answers', 'fails'])('the arguments of a call that %s are not kept wi
   expect(() => calls.find({ id: 'a', name: 'capture_acts', args: {}, isJoin: true })).toThrow(/other arguments/);
 });
 
-describe('a call that nobody listens to', () => {
+describe('a call of a lab that nobody listens to', () => {
   test('goes on for a minute, and is stopped and forgotten then', async () => {
     const { find, join, calls } = open();
     find('a').listen(0).leave();
@@ -256,7 +256,7 @@ describe('a call that nobody listens to', () => {
   });
 });
 
-describe('a call that is stopped', () => {
+describe('a call of a lab that is stopped', () => {
   test('ends at once, for all who listen, and its id does not run again', async () => {
     const { find, join, stop, calls } = open();
     const listener = find('a').listen(0);
@@ -277,7 +277,7 @@ describe('a call that is stopped', () => {
     expect(() => join('b')).toThrow(OVER);
   });
 
-  test('must be there', () => {
+  test('is refused as unknown if it is not there', () => {
     expect(() => open().stop('a')).toThrow(expect.objectContaining({ code: 'unknown_call' }));
   });
 });

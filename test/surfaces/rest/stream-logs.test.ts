@@ -19,7 +19,7 @@ async function endOne(logs: StreamLogs, session: string, text = ''): Promise<voi
 
 const kept = (logs: StreamLogs, sessions: string[]) => sessions.filter((id) => logs.find(id, 1, 'me') !== undefined);
 
-describe('the log of an execution', () => {
+describe('the log of a streamed execution', () => {
   it('is found by its owner alone', async () => {
     const logs = await makeLogs();
     await endOne(logs, 'a');
@@ -47,7 +47,7 @@ describe('the log of an execution', () => {
   });
 });
 
-describe('of those that have ended, the oldest go', () => {
+describe('of the logs of ended streams, the oldest go', () => {
   const sessions = ['a', 'b', 'c'];
 
   it('when there are too many', async () => {
