@@ -49,9 +49,8 @@ export function startServiceRun(options: ServiceRunOptions): ServiceRun {
     isRepeatable: false,
     hasId: true,
     request(id, isJoin) {
-      const byId = { [STREAM_HEADERS.id]: id };
-      if (!isJoin) return { method: 'POST', path: PATH, headers: byId, body: { ...body, background: true } };
-      return { method: 'GET', path: PATH, headers: last === undefined ? byId : { 'last-event-id': last } };
+      if (isJoin) return { method: 'GET', path: PATH, headers: named(id) };
+      return { method: 'POST', path: PATH, headers: { [STREAM_HEADERS.id]: id }, body: { ...body, background: true } };
     },
     take({ id, data }) {
       const event = parse(data, remote);
@@ -64,8 +63,13 @@ export function startServiceRun(options: ServiceRunOptions): ServiceRun {
     restart() {
       last = undefined;
     },
-    cancel: (id) => ({ method: 'DELETE', path: PATH, headers: { [STREAM_HEADERS.id]: id } }),
+    cancel: (id) => ({ method: 'DELETE', path: PATH, headers: named(id) }),
   };
+
+  /** A service that was restarted knows its events, and not the ids of calls. */
+  function named(id: string): Record<string, string> {
+    return last === undefined ? { [STREAM_HEADERS.id]: id } : { 'last-event-id': last };
+  }
 
   function begin(event: SessionEvent): void {
     if (!hasBegun) options.onSession(event);

@@ -59,8 +59,8 @@ const cancellation = createRoute({
   method: 'delete',
   path: '/exec/stream',
   operationId: 'cancelCode',
-  summary: 'Interrupt streamed code, by the id of its call',
-  request: { headers: z.object({ [STREAM_HEADERS.id]: callId }) },
+  summary: 'Interrupt streamed code, by the id of its call or of one of its events',
+  request: { headers: z.object({ [STREAM_HEADERS.id]: callId.optional(), 'last-event-id': z.string().optional() }) },
   responses: { 204: { description: 'It is interrupted; its stream tells how it ended.' } },
 });
 
@@ -98,17 +98,19 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
       return stream(log.read(0), gone, log.remove);
     }
   });
-  app.openapi(cancellation, (c) => {
-    logs.ids.stop({ id: c.req.valid('header')[STREAM_HEADERS.id], owner: c.get('principal').id }).cancel();
+  app.openapi(cancellation, async (c) => {
+    const { [STREAM_HEADERS.id]: id, 'last-event-id': last } = c.req.valid('header');
+    const owner = c.get('principal').id;
+    if (last !== undefined) {
+      const { shared, number } = await executionOf(last, owner);
+      shared.session.interrupt(number);
+    } else if (id !== undefined) logs.ids.stop({ id, owner }).cancel();
+    else throw unnamed('interrupt');
     return c.body(null, 204);
   });
   app.get('/exec/stream', async (c) => {
     const id = c.req.header(STREAM_HEADERS.id);
-    if (id === undefined)
-      throw new CuvetteError(
-        'invalid_input',
-        'To go on with a stream, send the id of its last event as Last-Event-ID, or that of its call as Idempotency-Key.',
-      );
+    if (id === undefined) throw unnamed('go on with');
     const gone = goneSignal(c);
     const { log } = logs.ids.find({ id, owner: c.get('principal').id, isJoin: true }, neverStarted);
     return stream((await log).read(0), gone);
@@ -141,17 +143,15 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
   }
 
   async function resume(c: Context<RestEnv>, last: string): Promise<Response> {
-    const [, id = '', number = '', seen = ''] = /^([\w-]{21})\.(\d+)\.(\d+)$/.exec(last) ?? [];
+    const { session, number, seen } = parseEventId(last);
     const owner = c.get('principal').id;
     const gone = goneSignal(c);
-    const known = logs.find(id, Number(number), owner);
-    if (known) return stream(known.read(Number(seen)), gone);
+    const known = logs.find(session, number, owner);
+    if (known) return stream(known.read(seen), gone);
     // An earlier server ran it: what is kept of it is told from the beginning.
-    const shared = await options.shared.find(owner, id);
-    if (!shared || Number(number) > shared.session.size)
-      throw new CuvetteError('unknown_execution', `There is no execution with the event ${last}.`);
-    const call = keptCall(shared, Number(number));
-    const log = logs.detached(id, Number(number));
+    const { shared } = await executionOf(last, owner);
+    const call = keptCall(shared, number);
+    const log = logs.detached(session, number);
     const unwatch = record(
       call,
       log,
@@ -163,7 +163,26 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
     });
   }
 
+  async function executionOf(event: string, owner: string): Promise<{ shared: SharedSession; number: number }> {
+    const { session, number } = parseEventId(event);
+    const shared = await options.shared.find(owner, session);
+    if (shared && number <= shared.session.size) return { shared, number };
+    throw new CuvetteError('unknown_execution', `There is no execution with the event ${event}.`);
+  }
+
   return app;
+}
+
+function parseEventId(event: string): { session: string; number: number; seen: number } {
+  const [, session = '', number = '', seen = ''] = /^([\w-]{21})\.(\d+)\.(\d+)$/.exec(event) ?? [];
+  return { session, number: Number(number), seen: Number(seen) };
+}
+
+function unnamed(what: string): CuvetteError {
+  return new CuvetteError(
+    'invalid_input',
+    `To ${what} a stream, send the id of its last event as Last-Event-ID, or that of its call as Idempotency-Key.`,
+  );
 }
 
 function neverStarted(): never {

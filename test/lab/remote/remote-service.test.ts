@@ -152,6 +152,23 @@ test('code whose caller gives up is cancelled by its id, whether it has begun or
   await expect.poll(() => asked).toEqual([SENT, 'DELETE /exec/stream by its id']);
 });
 
+test('code that has begun is cancelled by its last event, which a restarted service knows, too', async () => {
+  const { asked, run, stop, printed } = await serve(
+    (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream', ...INSTANCE });
+      for (const [id, event] of [SESSION, print('s.1.2', 'a')])
+        response.write(`id: ${id}\ndata: ${JSON.stringify(event)}\n\n`);
+    },
+    (response) => response.writeHead(204).end(),
+  );
+  const ran = run();
+  ran.catch(() => {});
+  await expect.poll(printed).toBe('a');
+  stop.abort();
+  await expect(ran).rejects.toThrow(/abort/i);
+  await expect.poll(() => asked).toEqual([SENT, 'DELETE /exec/stream s.1.2']);
+});
+
 test('a service that was restarted tells from the first event on, and what was shown is not shown again', async () => {
   const { run, printed } = await serve(
     tell(SESSION, print('s.1.2', 'one ')),

@@ -28,6 +28,8 @@ async function open() {
   onTestFinished(() => logs.close());
   const started: Started[] = [];
   const refusals: CuvetteError[] = [];
+  /** Executions that were interrupted in a session that was opened for it. */
+  const restarted: number[] = [];
 
   async function start(request: CallRequest): Promise<RunningCall> {
     const refusal = refusals.shift();
@@ -63,7 +65,12 @@ async function open() {
 
   const options = {
     calls: { start },
-    shared: { find: async () => undefined },
+    shared: {
+      find: async (owner: string, id: string) =>
+        owner === 'me' && id === SESSION
+          ? { session: { size: started.length, interrupt: (number: number) => restarted.push(number) } }
+          : undefined,
+    },
     versions: { languageOf: () => 'py', versionOf: async () => '3.13', all: async () => [] },
     logs,
     silence: 60_000,
@@ -86,7 +93,7 @@ async function open() {
     });
   const post = (key: string | undefined, more: object = {}, headers: Record<string, string> = {}) =>
     request('POST', { ...(key && { 'idempotency-key': key }), ...headers }, { lang: 'py', code: '1', ...more });
-  return { started, refusals, request, post, logs };
+  return { started, refusals, restarted, request, post, logs };
 }
 
 const eventsIn = (text: string) => [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data ?? ''));
@@ -190,6 +197,20 @@ describe('a streamed call with an idempotency key', () => {
     expect(await codeOf(request('DELETE', { 'idempotency-key': 'a' }))).toBe('unknown_call');
     expect(await codeOf(post('a'))).toBe('call_over');
     expect(started).toHaveLength(0);
+  });
+});
+
+describe('a streamed call without an idempotency key', () => {
+  it('is interrupted by DELETE with the id of one of its events, by its own caller alone', async () => {
+    const { post, request, restarted } = await open();
+    await post(undefined, { background: true });
+    const byEvent = (event: string, headers = {}) => request('DELETE', { 'last-event-id': event, ...headers });
+    expect(await codeOf(byEvent(`${SESSION}.1.1`, { 'x-who': 'you' }))).toBe('unknown_execution');
+    expect(await codeOf(byEvent(`${SESSION}.2.1`))).toBe('unknown_execution');
+    expect(await codeOf(request('DELETE'))).toBe('invalid_input');
+    expect(restarted).toEqual([]);
+    expect((await byEvent(`${SESSION}.1.1`)).status).toBe(204);
+    expect(restarted).toEqual([1]);
   });
 });
 
