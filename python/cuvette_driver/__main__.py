@@ -1,6 +1,6 @@
 """Entry point: `python cuvette_driver/__main__.py [--policy=FILE] SOCKET [MODULE ...]` starts a zygote on that socket.
 
-With `--hosted`, it is the interpreter of one confined session (see hosting.py)."""
+With `--hosted`, it is the interpreter of one confined session (see hosted_interpreter.py)."""
 
 import os
 import sys
@@ -22,9 +22,9 @@ from cuvette_driver import zygote  # noqa: E402
 del sys.path[0]
 arguments = sys.argv[1:]
 if arguments == [HOSTED]:
-    from cuvette_driver import hosting
+    from cuvette_driver import hosted_interpreter
 
-    hosting.run()
+    hosted_interpreter.run()
     sys.exit()
 policy = arguments.pop(0)[len(POLICY) :] if arguments[0].startswith(POLICY) else None
 zygote.main(arguments[0], arguments[1:], policy)

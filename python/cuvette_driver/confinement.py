@@ -16,8 +16,8 @@ import struct
 from typing import Any
 
 from cuvette_driver import cgroup, linux, namespaces, processes, seccomp
-from cuvette_driver.births import Births
-from cuvette_driver.guard import Guard
+from cuvette_driver.isolation import Births
+from cuvette_driver.usage_monitor import Guard
 from cuvette_driver.namespaces import MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, bind, check, libc, mount
 
 HIDDEN = "/cuvette"

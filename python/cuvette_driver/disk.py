@@ -11,7 +11,7 @@ import time
 from typing import Iterator
 
 from cuvette_driver import processes
-from cuvette_driver.aside import Aside
+from cuvette_driver.background_call import Aside
 
 # Seconds between two counts of all files; longer where counting takes long.
 COUNT_EVERY, SPARINGLY, QUICK = 1.0, 20, 0.05

@@ -10,7 +10,7 @@ from typing import Any
 
 from cuvette_driver import linux, processes, worker
 from cuvette_driver.keeper import DYING, NONSENSE, Keeper
-from cuvette_driver.running import Running
+from cuvette_driver.execution import Running
 from cuvette_driver.wire import Message
 from cuvette_driver.worker_process import WorkerProcess
 

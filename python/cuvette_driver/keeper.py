@@ -16,10 +16,10 @@ import time
 from typing import Any
 
 from cuvette_driver import linux, processes
-from cuvette_driver.capture import Pipe
-from cuvette_driver.outbox import Outbox
-from cuvette_driver.running import Running
-from cuvette_driver.watch import Watch
+from cuvette_driver.output_pipe import Pipe
+from cuvette_driver.event_buffer import Outbox
+from cuvette_driver.execution import Running
+from cuvette_driver.poller import Watch
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, decode, encode, number, receive_descriptor
 
 POLL_WITHOUT_SERVER, POLL_BETWEEN_CALLS, A_DAY = 2.0, 2.0, 86_400.0

@@ -12,8 +12,8 @@ import sys
 import time
 from typing import Any
 
-from cuvette_driver import hosting, linux, processes
-from cuvette_driver.capture import Pipe
+from cuvette_driver import hosted_interpreter, linux, processes
+from cuvette_driver.output_pipe import Pipe
 from cuvette_driver.keeper import Keeper
 from cuvette_driver.program_process import NoProgram, ProgramProcess
 from cuvette_driver.wire import Message, decode
@@ -49,7 +49,7 @@ class ProgramKeeper(Keeper):
     def serve_or_host(self) -> None:
         request = decode(self.enter)
         if self.confinement is not None and self.listener is not None and request.get("interpreter"):
-            hosting.host(self.confinement, self.listener, request, self.has_socket)
+            hosted_interpreter.host(self.confinement, self.listener, request, self.has_socket)
         else:
             self.serve()
 

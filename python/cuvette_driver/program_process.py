@@ -8,8 +8,8 @@ import signal
 import socket
 from typing import Any
 
-from cuvette_driver import place
-from cuvette_driver.capture import Pipe
+from cuvette_driver import workspace_mount
+from cuvette_driver.output_pipe import Pipe
 from cuvette_driver.wire import Message
 
 CANNOT_RUN = 127
@@ -73,7 +73,7 @@ def become(step: Message, program: Message, confinement: Any, given: int, out: i
         confinement.show_program(program["folder"])
         os.chdir(program["cwd"])
     elif program.get("place"):
-        place.enter(program["cwd"], program.get("folder"))
+        workspace_mount.enter(program["cwd"], program.get("folder"))
     else:
         os.chdir(program["cwd"])
     hide_descriptors()

@@ -14,8 +14,8 @@ import signal
 import socket
 from typing import Any, Callable
 
-from cuvette_driver import linux, memory
-from cuvette_driver.births import Births
+from cuvette_driver import copy_on_write, linux
+from cuvette_driver.isolation import Births
 from cuvette_driver.wire import receive_descriptor
 
 # In place of modules: a zygote whose keepers run programs of other languages.
@@ -45,16 +45,16 @@ def main(orders: socket.socket, ipython_dir: str, modules: list[str], births: Bi
 
 def load(orders: socket.socket, ipython_dir: str, modules: list[str], births: Births) -> Run:
     """Imports and rehearses what Python sessions need; forks meanwhile for whoever cannot wait."""
-    from cuvette_driver import interpreter_keeper, rehearsal, worker
+    from cuvette_driver import interpreter_keeper, warm_up, worker
 
     worker.prepare(importlib.util.find_spec("IPython") is not None, ipython_dir)
-    for step in rehearsal.steps(modules):
+    for step in warm_up.steps(modules):
         while select.select([orders], [], [], 0)[0]:
             fork(orders, interpreter_keeper.run, births)
         step()
     os.environ.clear()  # Each session has its own; what there is to throw away, none of them has to touch.
     gc.collect()
-    memory.fill_gaps()
+    copy_on_write.fill_gaps()
     return interpreter_keeper.run
 
 

@@ -16,7 +16,7 @@ import time
 import types
 from typing import Any, Callable
 
-from cuvette_driver import figures, fork_hooks, imports, linux, place, plain_shell, usage, variables
+from cuvette_driver import execution_usage, figures, fork_hooks, imports, linux, plain_shell, variables, workspace_mount
 from cuvette_driver.display import Publisher, message_of
 from cuvette_driver.streams import Streams, move_up, settle, settle_before_children
 from cuvette_driver.wire import Channel, Message
@@ -94,7 +94,7 @@ class Worker:
         shell.attach(self.publisher)
         imports.install_missing(shell.is_user_code, self.ask_for_package)
         shell.warm()
-        usage.since(usage.begin())
+        execution_usage.since(execution_usage.begin())
         kept_processes()
         self.send({"ev": "ready"})
 
@@ -113,7 +113,7 @@ class Worker:
     def execute(self, message: Message) -> None:
         self.repair()
         self.was_interrupted = self.is_interrupt_due = False
-        before = usage.begin()
+        before = execution_usage.begin()
         ending = self.guarded(lambda: self.run(message))
         if figures.are_open():
             shown = self.guarded(figures.show)
@@ -123,7 +123,7 @@ class Worker:
         if self.is_forked_copy:
             os._exit(exit_code(ending))  # A copy that user code forked off has come to the end of the cell.
         settle()
-        self.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.was_interrupted, "kept": kept_processes(), **usage.since(before)})
+        self.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.was_interrupted, "kept": kept_processes(), **execution_usage.since(before)})
         if self.is_new:
             self.is_new = False
             linux.take_turns()
@@ -218,7 +218,7 @@ def enter(request: Message) -> str | None:
     sys.argv = [""]
     try:
         if request.get("place"):
-            place.enter(request["cwd"])
+            workspace_mount.enter(request["cwd"])
         else:
             os.chdir(request["cwd"])
     except OSError as error:

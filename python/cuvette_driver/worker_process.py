@@ -9,7 +9,7 @@ import traceback
 from typing import Any, Callable
 
 from cuvette_driver import worker
-from cuvette_driver.capture import Pipe
+from cuvette_driver.output_pipe import Pipe
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message
 
 

@@ -15,8 +15,8 @@ import sys
 import time
 
 from cuvette_driver import keeper, linux, processes, template
-from cuvette_driver.births import Births
-from cuvette_driver.watch import Watch
+from cuvette_driver.isolation import Births
+from cuvette_driver.poller import Watch
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, encode
 
 IDLE = 60.0

@@ -3,6 +3,6 @@
 Needs torch, transformers and safetensors, and nothing else. `start` is what the interpreter's startup code calls.
 """
 
-from cuvette_torch.starting import start
+from cuvette_torch.startup import start
 
 __all__ = ["start"]

@@ -7,15 +7,15 @@ from typing import Any, Callable, Iterator
 
 import torch
 
-from cuvette_torch.anatomy import text_config
-from cuvette_torch.base_runs import BaseRuns
+from cuvette_torch.block_discovery import text_config
+from cuvette_torch.prefix_cache import BaseRuns
 from cuvette_torch.captures import Captures
-from cuvette_torch.examination import examine
-from cuvette_torch.generating import Generation
+from cuvette_torch.model_inspection import examine
+from cuvette_torch.generation import Generation
 from cuvette_torch.integrity import Integrity
-from cuvette_torch.memory import Room
+from cuvette_torch.memory_budget import Room
 from cuvette_torch.requests import generate_request, run_request
-from cuvette_torch.running import Run
+from cuvette_torch.run import Run
 from cuvette_torch.sae_encoders import SaeEncoders
 
 # What configs call the number of tokens that fit; a model with none of them has no limit that is known.

@@ -9,7 +9,7 @@ from typing import Any, Iterator
 
 import torch
 
-from cuvette_torch.anatomy import text_config
+from cuvette_torch.block_discovery import text_config
 
 # Of one tensor: with more rows than that, only some of them are looked at.
 MOST = 1 << 16

@@ -10,8 +10,8 @@ from torch import nn
 
 from cuvette_torch import activations
 from cuvette_torch.activations import Point, Visit, Visits
-from cuvette_torch.anatomy import Block, Part
-from cuvette_torch.problems import Problem
+from cuvette_torch.block_discovery import Block, Part
+from cuvette_torch.errors import Problem
 
 PARTS = {"attn_out": "attention", "mlp_out": "MLP"}
 

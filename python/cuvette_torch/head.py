@@ -8,8 +8,8 @@ from typing import Any, Callable
 import torch
 from torch import nn
 
-from cuvette_torch.anatomy import text_config
-from cuvette_torch.closeness import difference
+from cuvette_torch.block_discovery import text_config
+from cuvette_torch.numerics import difference
 
 Finish = Callable[[torch.Tensor], torch.Tensor]
 

@@ -10,7 +10,7 @@ from typing import Any
 from torch.nn.modules import module as torch_modules
 
 from cuvette_torch.fingerprint import Fingerprint
-from cuvette_torch.problems import Problem
+from cuvette_torch.errors import Problem
 
 NOT_THE_MODEL = "The lab's results would not be those of the model they name. "
 LIBRARIES = ("transformers.", "accelerate.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from cuvette_torch.memory import Room
+from cuvette_torch.memory_budget import Room
 
 
 class SaeEncoders:

@@ -6,8 +6,8 @@ import time
 import unittest
 from unittest import mock
 
-from children import become_nobody, in_child
-from folders import MIB, UNLINK, WAIT, Folders
+from child_process import become_nobody, in_child
+from usage_helpers import MIB, UNLINK, WAIT, Folders
 from harness import PATIENCE
 
 from cuvette_driver import disk

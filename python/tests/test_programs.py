@@ -7,7 +7,7 @@ import time
 import unittest
 
 from harness import commands, is_running
-from programs import ENV, ProgramTest, shell
+from program_helpers import ENV, ProgramTest, shell
 
 
 class Endings(ProgramTest):

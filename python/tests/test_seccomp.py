@@ -14,7 +14,7 @@ import sys
 import threading
 import unittest
 
-from children import Killed, errno_of, in_child, status_of
+from child_process import Killed, errno_of, in_child, status_of
 from harness import DRIVER
 
 sys.path.insert(0, os.path.dirname(DRIVER))

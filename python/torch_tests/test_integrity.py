@@ -16,7 +16,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from cuvette_torch.captures import Captures
 from cuvette_torch.engine import Engine
 from cuvette_torch.fingerprint import step_of
-from cuvette_torch.problems import Problem
+from cuvette_torch.errors import Problem
 
 PROMPT = torch.tensor([1, 2, 3], dtype=torch.int32)
 

@@ -7,8 +7,8 @@ import socket
 import unittest
 from unittest import mock
 
-from children import NOBODY, become_nobody, errno_of, in_child, status_of
-from confined import CAPABILITIES, MIB, can_unshare, open_descriptors, policy, unshared
+from child_process import NOBODY, become_nobody, errno_of, in_child, status_of
+from confinement_helpers import CAPABILITIES, MIB, can_unshare, open_descriptors, policy, unshared
 from harness import SessionTest
 
 from cuvette_driver import confinement, namespaces

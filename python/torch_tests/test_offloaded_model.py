@@ -12,7 +12,7 @@ from test_architectures import PLACES, generate, prompts, run
 
 from cuvette_torch.captures import Captures
 from cuvette_torch.engine import Engine
-from cuvette_torch.problems import Problem
+from cuvette_torch.errors import Problem
 
 
 @unittest.skipIf(importlib.util.find_spec("accelerate") is None, "accelerate is not installed")

@@ -9,8 +9,8 @@ import time
 import unittest
 from unittest import mock
 
-from children import NOBODY, become_nobody, errno_of, in_child, status_of
-from confined import CAPABILITIES, LIMITS, MIB, as_worker, can_mount_proc, policy
+from child_process import NOBODY, become_nobody, errno_of, in_child, status_of
+from confinement_helpers import CAPABILITIES, LIMITS, MIB, as_worker, can_mount_proc, policy
 from harness import PATIENCE, SessionTest, is_running
 
 from cuvette_driver import confinement

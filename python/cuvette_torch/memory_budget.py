@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence, TypeVar
 
 import torch
 
-from cuvette_torch.problems import Problem
+from cuvette_torch.errors import Problem
 
 T = TypeVar("T")
 MIB = 2**20

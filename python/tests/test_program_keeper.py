@@ -8,7 +8,7 @@ import time
 import unittest
 
 from harness import DRIVER, Session, commands, is_running, start_time
-from programs import ProgramTest
+from program_helpers import ProgramTest
 
 
 def can_place():

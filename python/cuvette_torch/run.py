@@ -10,14 +10,14 @@ from transformers import DynamicCache
 
 from cuvette_torch import positions
 from cuvette_torch.activations import Point, Visits
-from cuvette_torch.base_runs import BaseBatch, BaseRuns, bytes_per_token, last_of, past_of
-from cuvette_torch.examination import Examined, layers_of
+from cuvette_torch.prefix_cache import BaseBatch, BaseRuns, bytes_per_token, last_of, past_of
+from cuvette_torch.model_inspection import Examined, layers_of
 from cuvette_torch.interventions import changes
-from cuvette_torch.memory import Room
+from cuvette_torch.memory_budget import Room
 from cuvette_torch.outputs import Table, add_visit
 from cuvette_torch.predictions import Predictions, Wanted
 from cuvette_torch.requests import RunRequest
-from cuvette_torch.texts import Text, Work, batch_of, texts_of
+from cuvette_torch.prompts import Text, Work, batch_of, texts_of
 
 ORDER = {"resid_pre": 0, "attn_out": 1, "mlp_out": 2, "resid_post": 3}
 

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from cuvette_torch import activations
-from cuvette_torch.problems import Problem
+from cuvette_torch.errors import Problem
 
 ATTENTION = re.compile(r"attn|attention|mixer|mamba|recurrent", re.IGNORECASE)
 # Less than that share of an output in the sum means that it is not a part of it.

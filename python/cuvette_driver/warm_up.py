@@ -16,7 +16,7 @@ import sys
 import types
 from typing import Any, Callable, Iterator
 
-from cuvette_driver import memory, wire, worker
+from cuvette_driver import copy_on_write, wire, worker
 
 ROUNDS = 12
 DRIVER = os.path.dirname(__file__)
@@ -61,7 +61,7 @@ def _record(step: Step, ran: dict[int, types.CodeType]) -> None:
 def _move_together(ran: dict[int, types.CodeType]) -> None:
     """Gives each function that ran, and each of the driver's own, a copy of its code: copies made in a row lie in a row."""
     gc.collect()
-    memory.fill_gaps()
+    copy_on_write.fill_gaps()
     functions: dict[int, list[types.FunctionType]] = {}
     for function in gc.get_objects():
         if type(function) is types.FunctionType:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from children import become_nobody, in_child
+from child_process import become_nobody, in_child
 from harness import DRIVER
 
 sys.path.insert(0, os.path.dirname(DRIVER))

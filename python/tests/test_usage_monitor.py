@@ -7,11 +7,11 @@ import time
 import unittest
 from unittest import mock
 
-from folders import HOLD, MIB, WAIT, Folders
+from usage_helpers import HOLD, MIB, WAIT, Folders
 from harness import PATIENCE
 
-from cuvette_driver import guard, processes
-from cuvette_driver.guard import Guard
+from cuvette_driver import processes, usage_monitor
+from cuvette_driver.usage_monitor import Guard
 from cuvette_driver.keeper import Keeper
 
 NO_LIMITS = {"memory": 0, "processes": 0, "cpus": 0, "openFiles": 0, "disk": 0, "fileCount": 0}
@@ -54,7 +54,7 @@ def guarded(group=None, **limits):
 class WithoutGroups(Folders):
     def test_largest_process_is_ended_when_memory_is_used_up(self):
         small, large = self.start(HOLD % 30), self.start(HOLD % 90)
-        watching = guarded(memory=100 * MIB + guard.taken_in("/dev/shm"))
+        watching = guarded(memory=100 * MIB + usage_monitor.taken_in("/dev/shm"))
         self.assertIsNone(watching.check())
         self.assertEqual(large.wait(PATIENCE), -signal.SIGKILL)
         self.assertIsNone(small.poll())
@@ -62,7 +62,7 @@ class WithoutGroups(Folders):
 
     def test_nothing_is_ended_within_the_limit(self):
         process = self.start(HOLD % 30)
-        watching = guarded(memory=400 * MIB + guard.taken_in("/dev/shm"))
+        watching = guarded(memory=400 * MIB + usage_monitor.taken_in("/dev/shm"))
         self.assertIsNone(watching.check())
         self.assertIsNone(process.poll())
         self.assertEqual((watching.hits(went_well=False), watching.memory_kills()), ([], 0))
@@ -75,7 +75,7 @@ class WithoutGroups(Folders):
 
     def test_memory_that_was_used_up_before_is_not_this_executions_doing(self):
         self.start(HOLD % 90)
-        watching = guarded(memory=50 * MIB + guard.taken_in("/dev/shm"))
+        watching = guarded(memory=50 * MIB + usage_monitor.taken_in("/dev/shm"))
         watching.check()
         self.assertEqual(watching.hits(went_well=False), ["oom"])
         watching.begin()
@@ -92,7 +92,7 @@ class WithoutGroups(Folders):
             "for child in children: child.kill(); child.wait()\nprint(left, flush=True)"
         )
         parent = self.start(code % (HOLD % 40))
-        watching = guarded(memory=100 * MIB + guard.taken_in("/dev/shm"))
+        watching = guarded(memory=100 * MIB + usage_monitor.taken_in("/dev/shm"))
         watching.check()
         self.assertEqual(self.line_of(parent), b"2\n")
         self.assertEqual(watching.memory_kills(), 1)
@@ -102,7 +102,7 @@ class WithoutGroups(Folders):
             self.skipTest("there is no /dev/shm")
         process = self.start(HOLD % 1)
         with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="cuvette-test-") as file:
-            before = guard.taken_in("/dev/shm")
+            before = usage_monitor.taken_in("/dev/shm")
             watching = guarded(memory=60 * MIB + before)
             watching.check()
             self.assertEqual(watching.memory_kills(), 0)
@@ -129,13 +129,13 @@ class WithoutGroups(Folders):
             self.start(WAIT)
         watching = guarded(processes=4)
         self.assertIsNone(watching.check())
-        with mock.patch.object(guard.time, "monotonic", lambda now=time.monotonic: now() + 10):
+        with mock.patch.object(usage_monitor.time, "monotonic", lambda now=time.monotonic: now() + 10):
             self.assertEqual(watching.check(), "too-many-processes")
 
     def test_memory_of_a_process_that_has_gone(self):
         process = self.start("print(flush=True)")
         process.wait(PATIENCE)
-        self.assertEqual(guard.memory_of(process.pid), 0)
+        self.assertEqual(usage_monitor.memory_of(process.pid), 0)
 
 
 class WithGroups(Folders):
@@ -157,7 +157,7 @@ class WithGroups(Folders):
         group.counts["pids"] = 8
         self.assertIsNone(watching.check())
         self.assertEqual(watching.hits(went_well=False), ["too-many-processes"])
-        group.counts["pids"] = 8 + guard.MOST_REFUSALS
+        group.counts["pids"] = 8 + usage_monitor.MOST_REFUSALS
         self.assertEqual(watching.check(), "too-many-processes")
         watching.begin()
         self.assertEqual((watching.check(), watching.hits(went_well=False)), (None, []))
@@ -165,7 +165,7 @@ class WithGroups(Folders):
     def test_crowd_goes_last_as_long_as_it_is_one(self):
         group = Counted(memory=0, pids=0)
         watching = guarded(group, processes=256)
-        for group.size in (1, guard.CROWD, guard.CROWD + 1, 256, 256, guard.CROWD, 1):
+        for group.size in (1, usage_monitor.CROWD, usage_monitor.CROWD + 1, 256, 256, usage_monitor.CROWD, 1):
             self.assertIsNone(watching.check())
         self.assertEqual(group.ranks, [True, False])
 

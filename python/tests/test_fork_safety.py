@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from cuvette_driver import fork_hooks, rehearsal  # noqa: E402
+from cuvette_driver import fork_hooks, warm_up  # noqa: E402
 
 
 def in_child(act):
@@ -55,9 +55,9 @@ class MovingTogether(unittest.TestCase):
         one, other = make("one.py"), make("other.py")
         before = one.__code__, other.__code__
         ran = {}
-        rehearsal._record(one, ran)
-        rehearsal._record(other, ran)
-        rehearsal._move_together(ran)
+        warm_up._record(one, ran)
+        warm_up._record(other, ran)
+        warm_up._move_together(ran)
         self.assertEqual((one(), other()), ("one.py", "other.py"))
         self.assertIsNot(one.__code__, before[0])
         self.assertIsNot(other.__code__, before[1])
@@ -71,8 +71,8 @@ class MovingTogether(unittest.TestCase):
 
         first, second = outer(1), outer(2)
         ran = {}
-        rehearsal._record(first, ran)
-        rehearsal._move_together(ran)
+        warm_up._record(first, ran)
+        warm_up._move_together(ran)
         self.assertIs(first.__code__, second.__code__)
         self.assertEqual((first(), second()), (1, 2))
 

@@ -10,8 +10,8 @@ from unittest import mock
 from harness import DRIVER, PATIENCE
 
 sys.path.insert(0, os.path.dirname(DRIVER))
-from cuvette_driver import aside  # noqa: E402
-from cuvette_driver.aside import Aside  # noqa: E402
+from cuvette_driver import background_call  # noqa: E402
+from cuvette_driver.background_call import Aside  # noqa: E402
 
 
 class Asked(unittest.TestCase):
@@ -47,7 +47,7 @@ class Asked(unittest.TestCase):
         self.assertEqual(self.aside.ask(PATIENCE), 2)
 
     def test_no_room_for_a_thread(self):
-        with mock.patch.object(aside._thread, "start_new_thread", side_effect=RuntimeError):
+        with mock.patch.object(background_call._thread, "start_new_thread", side_effect=RuntimeError):
             self.assertEqual(self.aside.ask(PATIENCE), 0)
         self.assertEqual(self.aside.ask(PATIENCE), 1)
 

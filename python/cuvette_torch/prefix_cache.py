@@ -7,8 +7,8 @@ from typing import Any, Iterable, Sequence
 
 import torch
 
-from cuvette_torch.examination import cache_of
-from cuvette_torch.texts import Text
+from cuvette_torch.model_inspection import cache_of
+from cuvette_torch.prompts import Text
 
 
 @dataclass(eq=False)
