@@ -11,7 +11,7 @@ sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 POLICY, HOSTED = "--policy=", "--hosted"
 
-if sys.version_info < (3, 9):
+if sys.version_info < (3, 9):  # noqa: UP036
     sys.exit("cuvette needs Python 3.9 or later; this is Python %d.%d (%s)" % (sys.version_info[0], sys.version_info[1], sys.executable))
 
 from cuvette_driver import fork_hooks  # noqa: E402

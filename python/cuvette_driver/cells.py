@@ -6,7 +6,8 @@ import ast
 import asyncio
 import inspect
 import types
-from typing import Any, Coroutine
+from collections.abc import Coroutine
+from typing import Any
 
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 

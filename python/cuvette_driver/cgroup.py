@@ -15,7 +15,7 @@ PERIOD = 100_000
 WEIGHTS = {1: ("cpu.shares", "1024", "2"), 2: ("cpu.weight", "100", "1")}
 
 
-class Group:
+class ControlGroup:
     """One session's group, made before the session's first process. Code joins it, and what code starts is in it too; the keeper,
     which must be able to act when the session's share is used up, stays outside where that is cheap."""
 
@@ -28,7 +28,7 @@ class Group:
         # Held open: the session itself has no path to them.
         self.counters: dict[str, int] = {}
         self.weight = self.size = -1
-        self.entrances: list[int] = []
+        self.task_files: list[int] = []
 
     def make(self, joins_now: bool = False) -> None:
         """`joins_now`: this process and all that it forks, the keeper included. Else code joins by itself."""
@@ -46,17 +46,17 @@ class Group:
                 processes.write(os.path.join(folder, "cgroup.procs"), "0")
             return
         # Version 1 takes a single thread without that lock.
-        entrances = [os.path.join(folder, "tasks") for folder in self.folders.values()]
-        self.entrances = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in entrances]
+        task_files = [os.path.join(folder, "tasks") for folder in self.folders.values()]
+        self.task_files = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in task_files]
         if joins_now:
             self.join()
-            for entrance in self.entrances:
+            for entrance in self.task_files:
                 os.close(entrance)
-            self.entrances = []
+            self.task_files = []
 
     def join(self) -> None:
         """In a process that is to run code."""
-        for entrance in self.entrances:
+        for entrance in self.task_files:
             os.write(entrance, b"0")
 
     def _limit(self) -> None:
@@ -91,7 +91,7 @@ class Group:
         """Whether it has more processes and threads; never where its part of the processor cannot be changed."""
         return self.size >= 0 and int(os.pread(self.size, 32, 0)) > count
 
-    def go_last(self, is_last: bool) -> None:
+    def use_least_weight(self, is_last: bool) -> None:
         """On a busy machine, whether others go before it."""
         _, ordinary, least = WEIGHTS[self.version]
         os.pwrite(self.weight, (least if is_last else ordinary).encode(), 0)

@@ -16,9 +16,9 @@ import struct
 from typing import Any
 
 from cuvette_driver import cgroup, linux, namespaces, processes, seccomp
-from cuvette_driver.isolation import Births
-from cuvette_driver.usage_monitor import Guard
+from cuvette_driver.isolation import Isolation
 from cuvette_driver.namespaces import MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, bind, check, libc, mount
+from cuvette_driver.usage_monitor import UsageMonitor
 
 HIDDEN = "/cuvette"
 PROGRAMS, PROGRAM = "/mnt/programs", "/mnt/program"
@@ -49,7 +49,7 @@ def read_policy(path: str) -> Policy:
     return policy
 
 
-class Confiner(Births):
+class Confiner(Isolation):
     """For the zygote: a user namespace of its own lets it make others."""
 
     def __init__(self, policy: Policy, for_programs: bool = False) -> None:
@@ -58,11 +58,11 @@ class Confiner(Births):
         self.for_programs = for_programs
         cgroup.open_folders(policy)
         namespaces.unshare_user(CODE_USER, namespaces.CLONE_NEWNS)
-        namespaces.keep_mounts_private()
-        self.way_out = start_egress(policy["proxy"]) if policy["network"] == "proxy" else None
+        namespaces.make_mounts_private()
+        self.egress = start_egress(policy["proxy"]) if policy["network"] == "proxy" else None
 
-    def birth(self) -> Confinement:
-        return Confinement.give_birth(self.policy, self.way_out, joins_now=self.for_programs)
+    def isolate(self) -> Confinement:
+        return Confinement.fork_confined(self.policy, self.egress, joins_now=self.for_programs)
 
     def clean_up(self, name: str) -> bool:
         return cgroup.remove(self.policy, name)
@@ -93,17 +93,17 @@ class Confinement:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.limits: dict[str, int] = policy["limits"]
-        self.group = cgroup.Group(policy, str(os.getpid()))
+        self.group = cgroup.ControlGroup(policy, str(os.getpid()))
         self.name = str(os.getpid())
-        self.guard = Guard(self.group, self.limits)
-        self.is_settled = False
-        self.shown: str | None = None
+        self.monitor = UsageMonitor(self.group, self.limits)
+        self.has_folders = False
+        self.mounted_program: str | None = None
         # The machine's processes, of which the session sees none.
         self.processes = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self.pid = 0
 
     @classmethod
-    def give_birth(cls, policy: Policy, egress: socket.socket | None, joins_now: bool = False) -> Confinement:
+    def fork_confined(cls, policy: Policy, egress: socket.socket | None, joins_now: bool = False) -> Confinement:
         """Returns in a new process, the first of new namespaces; the one that called this ends."""
         self = cls(policy)
         self.group.make(joins_now)
@@ -112,10 +112,10 @@ class Confinement:
         if os.fork() != 0:
             os._exit(0)
         self.pid = int(os.readlink("self", dir_fd=self.processes))
-        self.furnish(egress)
+        self.set_up_namespaces(egress)
         return self
 
-    def furnish(self, egress: socket.socket | None) -> None:
+    def set_up_namespaces(self, egress: socket.socket | None) -> None:
         """What every session has for itself, whichever it will be."""
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         for source, target in self.policy["covers"]:
@@ -129,12 +129,12 @@ class Confinement:
         if self.policy["network"] != "allow":
             bring_loopback_up()
         if egress is not None:
-            self.open_way_out(egress)
+            self.open_egress(egress)
             egress.close()
         if self.limits["cpus"]:
-            keep_to_processors(self.limits["cpus"], self.pid)
+            pin_to_processors(self.limits["cpus"], self.pid)
 
-    def open_way_out(self, egress: socket.socket) -> None:
+    def open_egress(self, egress: socket.socket) -> None:
         """Connections to this address in the session go to the server's proxy, for as long as the session lives."""
         life, self.life = os.pipe()
         with socket.socket() as listener:
@@ -143,7 +143,7 @@ class Confinement:
             socket.send_fds(egress, [b"\n"], [listener.fileno(), life])
         os.close(life)
 
-    def settle(self, mounts: list[list[str]], are_new: bool = False) -> None:
+    def mount_folders(self, mounts: list[list[str]], are_new: bool = False) -> None:
         """Puts the session's own folders into their places, and hides where they came from."""
         folders = [open_folder(source) for source, _ in mounts]
         # What the system or a tool has below one of these places is found there still.
@@ -155,23 +155,23 @@ class Confinement:
             os.makedirs(target, exist_ok=True)
             bind("/proc/self/fd/%d" % fd, target)
             os.close(fd)
-        cover(HIDDEN)
-        self.guard.watch(folders, are_new)
-        self.is_settled = True
+        mask(HIDDEN)
+        self.monitor.watch_folders(folders, are_new)
+        self.has_folders = True
 
-    def settle_for(self, mounts: list[list[str]], folder: str) -> None:
+    def mount_for_program(self, mounts: list[list[str]], folder: str) -> None:
         """For a session of one program: that program's folder is put into its place for good."""
         placed = [[os.path.join(source, folder), PROGRAM] if target == PROGRAMS else [source, target] for source, target in mounts]
-        self.settle(placed, are_new=True)
-        self.shown = folder
+        self.mount_folders(placed, are_new=True)
+        self.mounted_program = folder
 
     def show_program(self, folder: str) -> None:
         """In a process that is to become a program: its own folder at PROGRAM, and no other program's."""
-        if folder == self.shown:
+        if folder == self.mounted_program:
             return
         namespaces.unshare(namespaces.CLONE_NEWNS)
         bind(os.path.join(PROGRAMS, folder), PROGRAM)
-        cover(PROGRAMS)
+        mask(PROGRAMS)
 
     @property
     def names(self) -> tuple[int, bytes]:
@@ -183,24 +183,24 @@ class Confinement:
         set_dumpable(False)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
-    def renounce_as_interpreter(self, kept: set[int]) -> None:
+    def drop_privileges_as_interpreter(self, kept: set[int]) -> None:
         """In a forked worker, which keeps some descriptors. One that asks for too much memory is told so, and lives on."""
         memory = self.limits["memory"]
-        limits = {**self.resource_limits(), resource.RLIMIT_DATA: memory and memory + own_data()}
+        limits = {**self.resource_limits(), resource.RLIMIT_DATA: memory and memory + data_size()}
         self.group.join()
         close_all_but(kept)
-        renounce(limits)
+        drop_privileges(limits)
 
-    def renounce_as_program(self, limits: dict[int, int]) -> None:
+    def drop_privileges_as_program(self, limits: dict[int, int]) -> None:
         """In a process that is to become a program, under limits of its own beside the session's."""
         self.group.join()
-        renounce({**self.resource_limits(), **limits, **self.limits_when_full()})
+        drop_privileges({**self.resource_limits(), **limits, **self.limits_when_full()})
 
     def limits_when_full(self) -> dict[int, int]:
         """The guard sees what is written already: what each call could write until then would add up."""
-        if not self.guard.began_full:
+        if not self.monitor.was_full_at_start:
             return {}
-        return {resource.RLIMIT_FSIZE: NO_FILE if self.guard.began_far_past else SMALL_FILE}
+        return {resource.RLIMIT_FSIZE: NO_FILE if self.monitor.was_far_over_at_start else SMALL_FILE}
 
     def resource_limits(self) -> dict[int, int]:
         limits = {
@@ -212,7 +212,7 @@ class Confinement:
         return limits
 
 
-def renounce(limits: dict[int, int]) -> None:
+def drop_privileges(limits: dict[int, int]) -> None:
     """Limits, and not a single right, for good."""
     set_dumpable(True)
     namespaces.unshare_user(CODE_USER)
@@ -242,7 +242,7 @@ def open_folder(path: str) -> int:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
-def own_data() -> int:
+def data_size() -> int:
     """Bytes that this process has already, shared with the zygote that it was forked from."""
     for line in processes.read("/proc/self/status").splitlines():
         if line.startswith(b"VmData:"):
@@ -259,7 +259,7 @@ def close_all_but(kept: set[int]) -> None:
                 pass  # The one that the list was read from.
 
 
-def cover(folder: str) -> None:
+def mask(folder: str) -> None:
     mount("tmpfs", folder, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=555,size=4k")
 
 
@@ -283,7 +283,7 @@ def bring_loopback_up() -> None:
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
 
 
-def keep_to_processors(count: int, which: int) -> None:
+def pin_to_processors(count: int, which: int) -> None:
     """As many processors as it may use, so that programs count no more; not the same ones for every session."""
     all_of_them = sorted(os.sched_getaffinity(0))
     start = which % len(all_of_them)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import stat
 import time
-from typing import Iterator
+from collections.abc import Iterator
 
 from cuvette_driver import processes
-from cuvette_driver.background_call import Aside
+from cuvette_driver.background_call import BackgroundCall
 
 # Seconds between two counts of all files; longer where counting takes long.
 COUNT_EVERY, SPARINGLY, QUICK = 1.0, 20, 0.05
@@ -33,14 +33,14 @@ class Disk:
         self.most_bytes = most_bytes or (1 << 62)
         self.most_files = most_files or (1 << 62)
         self.used, self.files = 0, 0
-        self.then: tuple[int, int] | None = None
+        self.baseline: tuple[int, int] | None = None
         # From when on it is worth to count in any case: as code runs, and when it has failed.
         self.next_count = self.next_exact = 0.0
         self.at_start = (0, 0)
-        self.unlinked = Aside(lambda: count_unlinked(folders))
+        self.unlinked = BackgroundCall(lambda: count_unlinked(folders))
 
     def begin(self) -> None:
-        self._update(never_before=0.0 if self.then is None else FAR_OFF)
+        self._update(never_before=0.0 if self.baseline is None else FAR_OFF)
         self.at_start = (self.used, self.files)
 
     @property
@@ -61,21 +61,21 @@ class Disk:
     def _update(self, never_before: float) -> None:
         """Counts, if the file system has grown by what the session has left; or, from a certain time on, in any case, since
         others may have made room meanwhile."""
-        now, time_now = self.taken(), time.monotonic()
-        if self.then is not None and time_now < never_before and not self.is_full:
+        now, time_now = self.filesystem_usage(), time.monotonic()
+        if self.baseline is not None and time_now < never_before and not self.is_full:
             # From the lowest point that was seen: room that others make is not this session's.
-            self.then = (min(self.then[0], now[0]), min(self.then[1], now[1]))
-            more_bytes, more_files = now[0] - self.then[0], now[1] - self.then[1]
+            self.baseline = (min(self.baseline[0], now[0]), min(self.baseline[1], now[1]))
+            more_bytes, more_files = now[0] - self.baseline[0], now[1] - self.baseline[1]
             if more_bytes < self.most_bytes - self.used and more_files < self.most_files - self.files:
                 return
         used, files = count_files(self.folders)
-        self.used, self.files = used + self.unlinked.ask(PATIENCE), files
-        self.then = self.taken()
+        self.used, self.files = used + self.unlinked.latest(PATIENCE), files
+        self.baseline = self.filesystem_usage()
         spent = time.monotonic() - time_now
         self.next_count = time_now + max(COUNT_EVERY, SPARINGLY * spent)
         self.next_exact = time_now + (SPARINGLY * spent if spent > QUICK else 0.0)
 
-    def taken(self) -> tuple[int, int]:
+    def filesystem_usage(self) -> tuple[int, int]:
         """Of the whole file system."""
         about = os.statvfs(self.folders[0])
         return (about.f_blocks - about.f_bfree) * about.f_frsize, about.f_files - about.f_ffree

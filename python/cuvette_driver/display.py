@@ -16,6 +16,7 @@ from cuvette_driver.wire import Message
 # Beyond this many pixels on a side, models scale an image down themselves; they are sent a smaller copy.
 LARGEST_SIDE = 1568
 MOST_ITEMS = 1000
+COLLECTIONS = (list, tuple, set, frozenset, dict)
 REPRESENTATIONS = {
     "text/html": "_repr_html_",
     "text/markdown": "_repr_markdown_",
@@ -98,7 +99,9 @@ def _ask(value: object, method: str) -> Any:
 def safe_repr(value: object) -> str:
     """repr(), with long collections cut and with an object that cannot say what it is described from outside."""
     try:
-        return repr(_shortened(value)) if type(value) in (list, tuple, set, frozenset, dict) and len(value) > MOST_ITEMS else str.__str__(repr(value))
+        if isinstance(value, COLLECTIONS) and type(value) in COLLECTIONS and len(value) > MOST_ITEMS:
+            return repr(_shortened(value))
+        return str.__str__(repr(value))
     except Exception as error:
         return "<%s object at %#x: its __repr__ raised %s: %s>" % (type(value).__name__, id(value), type(error).__name__, message_of(error))
 

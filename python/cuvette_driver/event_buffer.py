@@ -16,7 +16,7 @@ WINDOW = 1 << 18
 HIGH_WATER = 8 << 20
 
 
-class Outbox:
+class EventBuffer:
     def __init__(self) -> None:
         self._kept: collections.deque[tuple[int, bytes]] = collections.deque()
         self._unsent: collections.deque[bytes] = collections.deque()

@@ -1,4 +1,7 @@
-"""One execution as the keeper sees it: its limits, the ladder that ends it, and its outcome."""
+"""Follows one execution from the keeper's side: counts its output, enforces its time limit, and ends it step by step.
+
+The steps are a ladder: an interrupt, then the end of its child processes, then the end of the worker.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import signal
 import time
 
 from cuvette_driver import processes
-from cuvette_driver.wire import Message, number
+from cuvette_driver.wire import Message, checked_number
 
 GRACE = 2.0
 URGENT = 0.1
@@ -26,30 +29,31 @@ LADDER = (
 )
 
 
-class Running:
+class Execution:
     def __init__(self, message: Message, worker: int) -> None:
         self.id: str = message["id"]
         self.worker = worker
         self.started = time.monotonic()
-        self.timeout: float | None = None if message.get("timeout") is None else number(message["timeout"], most=float("inf"))
+        self.timeout: float | None = None if message.get("timeout") is None else checked_number(message["timeout"], most=float("inf"))
         self.deadline = None if self.timeout is None else self.started + self.timeout
-        self.room: int = int(number(message["limit"]))
-        self.is_cut = False
+        self.output_left: int = int(checked_number(message["limit"]))
+        self.is_truncated = False
         self.is_urgent = False
         self.why: str | None = None
         self.cause: str | None = None
         self.step = -1
         self.next_step: float | None = None
 
-    def next_deadline(self) -> float | None:
-        return self.next_step if self.why else self.deadline
+    def seconds_to_deadline(self) -> float | None:
+        deadline = self.next_step if self.why else self.deadline
+        return None if deadline is None else max(0.0, deadline - time.monotonic())
 
     def admit(self, size: int) -> int:
         """Counts output and says how much of it is to be kept; what goes past the limit ends the execution."""
-        kept = min(size, self.room)
-        self.room -= kept
+        kept = min(size, self.output_left)
+        self.output_left -= kept
         if kept < size:
-            self.is_cut = True
+            self.is_truncated = True
             if self.why is None:
                 self.interrupt("output-limit")
         return kept
@@ -69,10 +73,10 @@ class Running:
         while 0 <= self.step < len(LADDER) - 1 and self.rung == LADDER[self.step + 1][0]:
             self.step += 1
 
-    def end(self, why: str) -> None:
+    def kill(self, why: str) -> None:
         """Goes to the last rung: what cannot be asked to stop. Until it has ended, nothing that it started goes on either."""
         self.why = self.why or why
-        processes.halt_others()
+        processes.stop_all_others()
         self.step = len(LADDER) - 2
         self.next_step = time.monotonic()
 
@@ -90,7 +94,7 @@ class Running:
         _, number, grace = LADDER[self.step]
         self.next_step = now + (min(grace, URGENT) if self.is_urgent else grace)
         if number is None:
-            processes.kill_below(os.getpid(), abs(self.worker))
+            processes.kill_descendants(os.getpid(), abs(self.worker))
             return
         try:
             os.kill(self.worker, number)
@@ -101,7 +105,7 @@ class Running:
         """The ending as the worker or its death tells it, with what the limits did to it."""
         done: Message = {key: value for key, value in ending.items() if key != "ev"}
         done["wall"] = time.monotonic() - self.started
-        had_effect = ending.get("interrupted") or "death" in ending or self.rung != LADDER[0][0] or self.is_cut
+        had_effect = ending.get("interrupted") or "death" in ending or self.rung != LADDER[0][0] or self.is_truncated
         done["stopped"] = {"why": self.why, "rung": self.rung} if self.why and had_effect else None
         done["cause"] = self.cause
         return done

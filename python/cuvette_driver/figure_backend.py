@@ -34,4 +34,4 @@ def savefig(self: Figure, fname: Any, *args: Any, **kwargs: Any) -> None:
 
 
 # On the class, since a canvas does not see all of it: with transparent=True, the figure is changed before and after it is drawn.
-Figure.savefig = savefig  # type: ignore[method-assign]
+Figure.savefig = savefig

@@ -11,8 +11,9 @@ import socket
 import sys
 from typing import Any, Callable
 
-from cuvette_driver import keeper, processes
-from cuvette_driver.program_process import hide_descriptors, open_input
+from cuvette_driver import processes
+from cuvette_driver.assignment import assign
+from cuvette_driver.program_process import close_descriptors_on_exec, open_input
 from cuvette_driver.wire import Message, decode, encode
 
 LISTENER = 3
@@ -24,11 +25,11 @@ def host(confinement: Any, listener: socket.socket, request: Message, is_wanted:
     """In the session's trusted keeper: starts it, watches what it uses, and returns when it has ended or is not wanted any more."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     given = open_input(encode(request).decode())
-    confinement.guard.begin()
+    confinement.monitor.begin()
     pid = os.fork()
     if pid == 0:
         try:
-            become(confinement, listener, request, given)
+            exec_interpreter(confinement, listener, request, given)
         except BaseException as error:
             os.write(2, ("%s cannot be run: %s\n" % (request["interpreter"], error)).encode())
         finally:
@@ -36,12 +37,12 @@ def host(confinement: Any, listener: socket.socket, request: Message, is_wanted:
     os.close(given)
     listener.close()
     while processes.is_alive(pid) and is_wanted():
-        if confinement.guard.check() is not None:
+        if confinement.monitor.check() is not None:
             os.kill(pid, signal.SIGKILL)
         signal.sigtimedwait({signal.SIGCHLD}, EVERY)
 
 
-def become(confinement: Any, listener: socket.socket, request: Message, given: int) -> None:
+def exec_interpreter(confinement: Any, listener: socket.socket, request: Message, given: int) -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
@@ -50,9 +51,9 @@ def become(confinement: Any, listener: socket.socket, request: Message, given: i
     null = os.open(os.devnull, os.O_RDWR)
     for fd, target in ((theirs, 0), (null, 1), (null, 2)):
         os.dup2(fd, target)
-    hide_descriptors()
+    close_descriptors_on_exec()
     os.dup2(ours, LISTENER, inheritable=True)
-    confinement.renounce_as_program({})
+    confinement.drop_privileges_as_program({})
     os.chdir(request["cwd"])
     python = request["interpreter"]
     driver = os.path.join(os.path.dirname(os.path.abspath(__file__)), "__main__.py")
@@ -71,5 +72,5 @@ def run() -> None:
     worker.prepare(importlib.util.find_spec("IPython") is not None, tempfile.mkdtemp())
     ours, theirs = socket.socketpair()
     with socket.socket(fileno=LISTENER) as listener:
-        keeper.assign(ours, listener, {**request, "socket": "", "mounts": None})
+        assign(ours, listener, {**request, "socket": "", "mounts": None})
     interpreter_keeper.run(theirs)

@@ -17,11 +17,14 @@ import os
 import sys
 import threading
 import types
-from typing import Any, Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, Callable
 
 from cuvette_driver import figures
 
 IMPORT_NAME = dis.opmap["IMPORT_NAME"]
+# `except*` has a node of its own from Python 3.11 on.
+TRIES: tuple[type[ast.Try], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 CATCHES_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 
 
@@ -124,12 +127,14 @@ def _is_guarded(frame: types.FrameType) -> bool:
         return False  # Not plain Python (a cell with magics): taken at its word.
     line = frame.f_lineno
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Try, getattr(ast, "TryStar", ast.Try))) and _spans(node.body, line):
-            if any(_catches(handler.type) for handler in node.handlers):
-                return True
-        if isinstance(node, (ast.With, ast.AsyncWith)) and _spans(node.body, line):
-            if any(_suppresses(item.context_expr) for item in node.items):
-                return True
+        if isinstance(node, TRIES):
+            is_expected = any(_catches(handler.type) for handler in node.handlers)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            is_expected = any(_suppresses(item.context_expr) for item in node.items)
+        else:
+            continue
+        if is_expected and _spans(node.body, line):
+            return True
     return False
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 
-class Births:
-    def birth(self) -> Any:
+class Isolation:
+    def isolate(self) -> Any:
         """In the forked process; returns how the session is confined, if it is. May return in another process than it was called in."""
         return None
 

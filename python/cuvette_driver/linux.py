@@ -17,7 +17,7 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 _stdout = None if _libc is None else ctypes.c_void_p.in_dll(_libc, "stdout")
 
 
-def adopt_orphans() -> None:
+def become_subreaper() -> None:
     """From now on, a descendant whose parent ends becomes our child, so that it can be found and ended."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
@@ -58,27 +58,27 @@ def _prctl(option: int, value: object) -> None:
         _libc.prctl(option, value, 0, 0, 0)
 
 
-def yield_to_others() -> None:
+def use_long_time_slices() -> None:
     """Asks for the processor in long turns: whoever wakes up for a short one goes first. For a process that is still starting."""
-    _sched_setattr(_LONG_TURNS)
+    _sched_setattr(_LONG_SLICES)
 
 
-def take_turns() -> None:
+def use_default_time_slices() -> None:
     """The ordinary share again."""
-    _sched_setattr(_ORDINARY_TURNS)
+    _sched_setattr(_DEFAULT_SLICES)
 
 
-def go_first() -> None:
+def use_short_time_slices() -> None:
     """Asks for the processor in short turns, and to get them soon. For a process that only passes on what others wait for."""
-    _sched_setattr(_SHORT_TURNS)
+    _sched_setattr(_SHORT_SLICES)
 
 
-def _turns(nanoseconds: int) -> bytes:
+def _slices(nanoseconds: int) -> bytes:
     return struct.pack("=IIQiIQQQ", 48, 0, 0, 0, 0, nanoseconds, 0, 0)
 
 
 # Made ahead: each further function that a forked process has to call for this would be memory to copy.
-_LONG_TURNS, _ORDINARY_TURNS, _SHORT_TURNS = _turns(100_000_000), _turns(0), _turns(100_000)
+_LONG_SLICES, _DEFAULT_SLICES, _SHORT_SLICES = _slices(100_000_000), _slices(0), _slices(100_000)
 _SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}.get(os.uname().machine)
 
 

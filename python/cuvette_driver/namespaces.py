@@ -41,7 +41,7 @@ def unshare_user(inside: int, others: int = 0) -> None:
         os.close(file)
 
 
-def keep_mounts_private() -> None:
+def make_mounts_private() -> None:
     mount("none", "/", None, MS_REC | MS_PRIVATE)
 
 

@@ -10,7 +10,7 @@ from cuvette_driver.wire import CHUNK
 MOST_AT_ONCE = 4 << 20
 
 
-class Pipe:
+class OutputPipe:
     def __init__(self, name: str) -> None:
         self.name = name
         self.reader, self.writer = os.pipe()

@@ -11,7 +11,7 @@ from typing import Any, Callable
 Handler = Callable[[Any], object]
 
 
-class Watch:
+class Poller:
     def __init__(self) -> None:
         self._poll = select.poll()
         self._entries: dict[int, tuple[Any, Handler]] = {}

@@ -12,7 +12,7 @@ from typing import Any
 DYING = 0.2
 FIRST = 1
 # What forks faster than it can be killed is left to whoever ends the process that it comes from.
-LONGEST_CHASE = 1.0
+KILL_TIMEOUT = 1.0
 MOST_DESCRIBED = 20
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 SHORT = 1024  # The kernel gives a file of its own in pieces of about a page; a shorter piece is the last.
@@ -22,7 +22,7 @@ HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
 def children(pid: int) -> list[int]:
     """The direct children of a process."""
     if not HAS_CHILDREN_FILE:
-        return _family().get(pid, [])
+        return _process_tree().get(pid, [])
     found: list[int] = []
     for thread in _threads(pid):
         try:
@@ -43,7 +43,7 @@ def _threads(pid: int) -> list[Any]:
 
 def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
     """Every process below this one, parents before their children, less some trees."""
-    family = None if HAS_CHILDREN_FILE else _family()
+    family = None if HAS_CHILDREN_FILE else _process_tree()
     found: list[int] = []
     waiting = [pid]
     while waiting:
@@ -103,19 +103,19 @@ def is_same(pid: int, started: str, folder: int | None = None) -> bool:
         return folder is None and is_alive(pid)
 
 
-def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> list[tuple[int, str]]:
+def kill_descendants(pid: int, spare: int, without: frozenset[int] = frozenset()) -> list[tuple[int, str]]:
     """Ends every descendant but the one spared and the trees left out; repeats until no new one appears.
 
     Returns what was ended, as (pid, command).
     """
     ended: dict[int, str] = {}
     if pid == FIRST and not without and (not spare or not is_alive(spare)):
-        halt_others()
+        stop_all_others()
         ended = describe_all(descendants(pid))
         send(-1, signal.SIGKILL)
-        _await_end(list(ended))
+        _wait_for_end(list(ended))
         return list(ended.items())
-    deadline = time.monotonic() + LONGEST_CHASE
+    deadline = time.monotonic() + KILL_TIMEOUT
     while time.monotonic() < deadline:
         found = [p for p in descendants(pid, without) if p != spare and p not in ended and is_alive(p)]
         if not found:
@@ -127,11 +127,11 @@ def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> l
         for victim in found:
             send(victim, signal.SIGKILL)
     if ended:
-        _await_end(list(ended))
+        _wait_for_end(list(ended))
     return list(ended.items())
 
 
-def halt_others() -> None:
+def stop_all_others() -> None:
     """For the first process of a namespace: all others of it stand still, at once, and nothing can outrun it.
 
     A process that forks without end holds its own memory nearly all the time, and whoever asks for its command line waits for that.
@@ -140,7 +140,7 @@ def halt_others() -> None:
         send(-1, signal.SIGSTOP)
 
 
-def _await_end(pids: list[int]) -> None:
+def _wait_for_end(pids: list[int]) -> None:
     """A killed process takes a moment to die; whoever is told that it has ended will find it so."""
     deadline = time.monotonic() + DYING
     while any(map(is_alive, pids)) and time.monotonic() < deadline:
@@ -157,7 +157,7 @@ def peak_memory(pid: int) -> int:
         return 0
 
 
-def describe_death(status: int, usage: Any) -> dict[str, Any]:
+def describe_exit(status: int, usage: Any) -> dict[str, Any]:
     """How a process ended, and what it used, from what `wait4` says."""
     return {
         "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
@@ -167,7 +167,7 @@ def describe_death(status: int, usage: Any) -> dict[str, Any]:
     }
 
 
-def bury(patience: float) -> None:
+def reap_killed(patience: float) -> None:
     """Waits for children that have been killed, so that none of them is left to the machine's first process."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
@@ -225,7 +225,7 @@ def send(pid: int, number: int) -> None:
         pass
 
 
-def _family() -> dict[int, list[int]]:
+def _process_tree() -> dict[int, list[int]]:
     try:
         listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, check=False).stdout
     except OSError:

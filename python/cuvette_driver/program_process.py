@@ -9,7 +9,7 @@ import socket
 from typing import Any
 
 from cuvette_driver import workspace_mount
-from cuvette_driver.output_pipe import Pipe
+from cuvette_driver.output_pipe import OutputPipe
 from cuvette_driver.wire import Message
 
 CANNOT_RUN = 127
@@ -20,15 +20,15 @@ class ProgramProcess:
     """Stands where a worker stands; it has no channel, and says nothing but what it prints."""
 
     channel: socket.socket | None = None
-    has_unread = is_talking = False
+    has_unread = is_mid_message = False
 
     def __init__(self, step: Message, program: Message, confinement: Any = None) -> None:
-        self.pipes = (Pipe("stdout"), Pipe("stderr"))
+        self.pipes = (OutputPipe("stdout"), OutputPipe("stderr"))
         given = open_input(program.get("stdin"))
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                become(step, program, confinement, given, *(pipe.writer for pipe in self.pipes))
+                exec_program(step, program, confinement, given, *(pipe.writer for pipe in self.pipes))
             except BaseException as error:
                 os.write(2, ("%s cannot be run: %s\n" % (step["argv"][0], error)).encode())
             finally:
@@ -40,7 +40,7 @@ class ProgramProcess:
     def send(self, line: bytes) -> None:
         """It takes no messages."""
 
-    def listen(self) -> list[Message] | None:
+    def receive(self) -> list[Message] | None:
         return None
 
     def close_channel(self) -> None:
@@ -61,7 +61,7 @@ class NoProgram(ProgramProcess):
         pass
 
 
-def become(step: Message, program: Message, confinement: Any, given: int, out: int, err: int) -> None:
+def exec_program(step: Message, program: Message, confinement: Any, given: int, out: int, err: int) -> None:
     """In the forked process: takes its input, output, place and limits, and turns into the program."""
     for fd, target in ((given, 0), (out, 1), (err, 2)):
         os.dup2(fd, target)
@@ -76,17 +76,17 @@ def become(step: Message, program: Message, confinement: Any, given: int, out: i
         workspace_mount.enter(program["cwd"], program.get("folder"))
     else:
         os.chdir(program["cwd"])
-    hide_descriptors()
+    close_descriptors_on_exec()
     limits = {LIMITS[name]: value for name, value in program.get("limits", {}).items()}
     if confinement is not None:
-        confinement.renounce_as_program(limits)
+        confinement.drop_privileges_as_program(limits)
     else:
         for limit, value in limits.items():
             resource.setrlimit(limit, (value, value))
     os.execvpe(step["argv"][0], step["argv"], {**program["env"], **step.get("env", {})})
 
 
-def hide_descriptors() -> None:
+def close_descriptors_on_exec() -> None:
     """Whoever started the server may have left descriptors open; a program finds none of them, nor of ours."""
     for fd in map(int, os.listdir("/dev/fd")):
         if fd > 2:

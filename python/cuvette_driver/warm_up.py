@@ -14,7 +14,8 @@ import io
 import os
 import sys
 import types
-from typing import Any, Callable, Iterator
+from collections.abc import Iterator
+from typing import Any, Callable
 
 from cuvette_driver import copy_on_write, wire, worker
 

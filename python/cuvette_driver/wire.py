@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 Message = dict[str, Any]
 CHUNK = 1 << 16
@@ -55,7 +56,7 @@ def decode(line: bytes) -> Message:
     return message
 
 
-def number(value: object, most: float = 1e12) -> Any:
+def checked_number(value: object, most: float = 1e12) -> Any:
     """The value, if it is a number that one can reckon with; what the peer says is not to be relied on."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= most:
         raise Malformed("expected a number")

@@ -18,7 +18,7 @@ from typing import Any, Callable
 
 from cuvette_driver import execution_usage, figures, fork_hooks, imports, linux, plain_shell, variables, workspace_mount
 from cuvette_driver.display import Publisher, message_of
-from cuvette_driver.streams import Streams, move_up, settle, settle_before_children
+from cuvette_driver.streams import Streams, move_up, wait_before_children, wait_until_read
 from cuvette_driver.wire import Channel, Message
 
 SAME_INTERRUPT = 1.0
@@ -38,7 +38,7 @@ def prepare(with_ipython: bool, ipython_dir: str) -> None:
     else:
         shell = plain_shell.PlainShell()
     imports.watch_matplotlib()
-    settle_before_children()
+    wait_before_children()
     builtins.input = no_input
 
 
@@ -83,11 +83,11 @@ class Worker:
         self.has_args = False
         self.publisher = Publisher(self.publish)
         self.startup: str | None = None
-        self.news: str | None = None
-        self.questions: list[Message] = []
+        self.warning: str | None = None
+        self.postponed: list[Message] = []
         self.repair()
         fork_hooks.release()
-        become_somebody_else()
+        reset_random_state()
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN if number == signal.SIGPIPE else signal.SIG_DFL)
         os.register_at_fork(after_in_child=self.on_fork)
@@ -99,11 +99,11 @@ class Worker:
         self.send({"ev": "ready"})
 
     def serve(self) -> None:
-        while (message := self.questions.pop(0) if self.questions else self.channel.receive()) is not None:
+        while (message := self.postponed.pop(0) if self.postponed else self.channel.receive()) is not None:
             op = message.get("op")
             if op == "enter":
                 self.startup = message.get("startup")
-                self.news = enter(message)
+                self.warning = enter(message)
             elif op == "execute":
                 self.execute(message)
             elif op == "variables":
@@ -114,25 +114,25 @@ class Worker:
         self.repair()
         self.was_interrupted = self.is_interrupt_due = False
         before = execution_usage.begin()
-        ending = self.guarded(lambda: self.run(message))
+        ending = self.run_guarded(lambda: self.run(message))
         if figures.are_open():
-            shown = self.guarded(figures.show)
+            shown = self.run_guarded(figures.show)
             ending = ending or shown
         figures.forget_shown()
         self.streams.flush()
         if self.is_forked_copy:
             os._exit(exit_code(ending))  # A copy that user code forked off has come to the end of the cell.
-        settle()
+        wait_until_read()
         self.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.was_interrupted, "kept": kept_processes(), **execution_usage.since(before)})
         if self.is_new:
             self.is_new = False
-            linux.take_turns()
+            linux.use_default_time_slices()
 
     def run(self, message: Message) -> Message | None:
         startup, self.startup = self.startup, None
-        news, self.news = self.news, None
-        if news is not None:
-            print(news, file=sys.stderr)
+        warning, self.warning = self.warning, None
+        if warning is not None:
+            print(warning, file=sys.stderr)
         if startup is not None and (ending := shell.run(startup, 0)):
             return ending
         if "args" in message or self.has_args:
@@ -140,7 +140,7 @@ class Worker:
             self.has_args = "args" in message
         return shell.run(message["code"], message["cell"])
 
-    def guarded(self, run: Callable[[], Message | None]) -> Message | None:
+    def run_guarded(self, run: Callable[[], Message | None]) -> Message | None:
         """Runs user code; whatever it throws, at whatever moment, ends here as a message."""
         try:
             try:
@@ -156,7 +156,7 @@ class Worker:
             return {"status": "error", "ename": type(error).__name__}
 
     def publish(self, event: Message) -> None:
-        settle()
+        wait_until_read()
         self.send(event)
 
     def send(self, message: Message) -> None:
@@ -176,7 +176,7 @@ class Worker:
         self.publish({"ev": "install", "name": name})
         while (message := self.channel.receive()) is not None:
             if message.get("op") != "answer":
-                self.questions.append(message)
+                self.postponed.append(message)
             elif message.get("name", name) == name:
                 return message
         return {}
@@ -226,7 +226,7 @@ def enter(request: Message) -> str | None:
     return None
 
 
-def become_somebody_else() -> None:
+def reset_random_state() -> None:
     """What forked siblings must not share: the state of their random generators.
 
     `random` and OpenSSL see to it themselves after a fork.

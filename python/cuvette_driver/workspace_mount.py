@@ -11,7 +11,7 @@ import sys
 if __name__ == "__main__":
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from cuvette_driver.namespaces import CLONE_NEWNS, MS_NODEV, MS_NOSUID, bind, keep_mounts_private, mount, unshare, unshare_user  # noqa: E402
+from cuvette_driver.namespaces import CLONE_NEWNS, MS_NODEV, MS_NOSUID, bind, make_mounts_private, mount, unshare, unshare_user
 
 ROOT = "/mnt"
 WORKSPACE = ROOT + "/data"
@@ -22,7 +22,7 @@ def enter(workspace: str, program: str | None = None) -> None:
     """Mounts the workspace, and a program's own folder beside it; raises OSError where the kernel does not let us."""
     folders = [(WORKSPACE, workspace)] + ([(PROGRAM, program)] if program else [])
     unshare_mounts()
-    keep_mounts_private()
+    make_mounts_private()
     # Opened before what is mounted over /mnt can hide them, and in the new namespace, where alone they can be mounted again.
     sources = [(place, os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) for place, folder in folders]
     mount("tmpfs", ROOT, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64k")
@@ -37,7 +37,8 @@ def unshare_mounts() -> None:
     uid = os.geteuid()
     if uid == 0:
         try:
-            return unshare(CLONE_NEWNS)
+            unshare(CLONE_NEWNS)
+            return
         except OSError:
             pass  # Root of a container has to do it as others do.
     unshare_user(uid, CLONE_NEWNS)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import collections
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import torch
 from torch import nn

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import torch
 
 from cuvette_torch.block_discovery import text_config
-from cuvette_torch.prefix_cache import BaseRuns
 from cuvette_torch.captures import Captures
-from cuvette_torch.model_inspection import examine
 from cuvette_torch.generation import Generation
 from cuvette_torch.integrity import Integrity
 from cuvette_torch.memory_budget import Room
+from cuvette_torch.model_inspection import examine
+from cuvette_torch.prefix_cache import BaseRuns
 from cuvette_torch.requests import generate_request, run_request
 from cuvette_torch.run import Run
 from cuvette_torch.sae_encoders import SaeEncoders

@@ -5,7 +5,8 @@ every request. Of a matrix, each row and each column gives at least one, up to a
 from __future__ import annotations
 
 import math
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 

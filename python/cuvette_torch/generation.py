@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, Callable
 
 import torch
 from transformers import DynamicCache
 
-from cuvette_torch.prefix_cache import BaseBatch, BaseRuns, bytes_per_token, last_of, past_of
-from cuvette_torch.model_inspection import Examined, cache_of, layers_of
 from cuvette_torch.interventions import changes
 from cuvette_torch.memory_budget import Room
-from cuvette_torch.requests import GenerateRequest
+from cuvette_torch.model_inspection import Examined, cache_of, layers_of
+from cuvette_torch.prefix_cache import BaseBatch, BaseRuns, bytes_per_token, last_of, past_of
 from cuvette_torch.prompts import Text, Work, batch_of, texts_of
+from cuvette_torch.requests import GenerateRequest
 
 
 class Generation:

@@ -9,8 +9,8 @@ from typing import Any
 
 from torch.nn.modules import module as torch_modules
 
-from cuvette_torch.fingerprint import Fingerprint
 from cuvette_torch.errors import Problem
+from cuvette_torch.fingerprint import Fingerprint
 
 NOT_THE_MODEL = "The lab's results would not be those of the model they name. "
 LIBRARIES = ("transformers.", "accelerate.")

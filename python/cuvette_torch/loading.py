@@ -11,8 +11,8 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from cuvette_torch.memory_budget import is_out_of_memory
 from cuvette_torch.errors import Problem
+from cuvette_torch.memory_budget import is_out_of_memory
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 MOST_NAMES = 3

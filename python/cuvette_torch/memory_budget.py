@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from typing import Any, Callable, Sequence, TypeVar
+from collections.abc import Sequence
+from typing import Callable, TypeVar
 
 import torch
 

@@ -13,10 +13,10 @@ import torch
 from transformers import DynamicCache
 
 from cuvette_torch.block_discovery import Block, find_blocks, text_config
-from cuvette_torch.numerics import difference, tolerance
+from cuvette_torch.errors import Problem
 from cuvette_torch.forward import Forward
 from cuvette_torch.head import Head
-from cuvette_torch.errors import Problem
+from cuvette_torch.numerics import difference, tolerance
 
 LENGTH, SHORT, CUT = 7, 4, 5
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, Callable
 
 import torch
 from transformers import DynamicCache
 
 from cuvette_torch import positions
 from cuvette_torch.activations import Point, Visits
-from cuvette_torch.prefix_cache import BaseBatch, BaseRuns, bytes_per_token, last_of, past_of
-from cuvette_torch.model_inspection import Examined, layers_of
 from cuvette_torch.interventions import changes
 from cuvette_torch.memory_budget import Room
+from cuvette_torch.model_inspection import Examined, layers_of
 from cuvette_torch.outputs import Table, add_visit
 from cuvette_torch.predictions import Predictions, Wanted
-from cuvette_torch.requests import RunRequest
+from cuvette_torch.prefix_cache import BaseBatch, BaseRuns, bytes_per_token, last_of, past_of
 from cuvette_torch.prompts import Text, Work, batch_of, texts_of
+from cuvette_torch.requests import RunRequest
 
 ORDER = {"resid_pre": 0, "attn_out": 1, "mlp_out": 2, "resid_post": 3}
 
@@ -78,7 +79,7 @@ class Run:
     # -- prompts as they are ----------------------------------------------------------------------
 
     def compute_bases(self, texts: Sequence[Text]) -> None:
-        needs_past = any(0 < work.first and work.is_changed for text in texts for work in text.works)
+        needs_past = any(work.first > 0 and work.is_changed for text in texts for work in text.works)
         needed = [text for text in texts if needs_past or self.request.surprise or not all(work.is_changed for work in text.works)]
         if not needed:
             return

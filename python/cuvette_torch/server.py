@@ -11,8 +11,8 @@ from typing import Any
 
 from cuvette_torch import wire
 from cuvette_torch.engine import Engine
-from cuvette_torch.memory_budget import is_out_of_memory
 from cuvette_torch.errors import Cancelled, Problem
+from cuvette_torch.memory_budget import is_out_of_memory
 
 
 class Server:

@@ -9,7 +9,8 @@ import json
 import socket
 import struct
 import sys
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 

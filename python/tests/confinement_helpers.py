@@ -7,8 +7,8 @@ from child_process import become_nobody, in_child
 from harness import DRIVER
 
 sys.path.insert(0, os.path.dirname(DRIVER))
-from cuvette_driver import confinement, namespaces  # noqa: E402
-from cuvette_driver.confinement import Confinement  # noqa: E402
+from cuvette_driver import confinement, namespaces
+from cuvette_driver.confinement import Confinement
 
 MIB = 1 << 20
 LIMITS = {"memory": 512 * MIB, "processes": 64, "cpus": 1, "openFiles": 77, "disk": 10 * MIB, "fileCount": 50}
@@ -25,7 +25,7 @@ def unshared(others=0):
 def can_unshare():
     def tried():
         unshared(namespaces.CLONE_NEWNS | namespaces.CLONE_NEWNET)
-        namespaces.keep_mounts_private()
+        namespaces.make_mounts_private()
         return True
 
     try:
@@ -37,8 +37,8 @@ def can_unshare():
 def can_mount_proc():
     def tried():
         unshared(namespaces.CLONE_NEWNS)
-        namespaces.keep_mounts_private()
-        return Confinement.give_birth(policy(), None).pid > 1
+        namespaces.make_mounts_private()
+        return Confinement.fork_confined(policy(), None).pid > 1
 
     try:
         return can_unshare() and in_child(tried)
@@ -54,7 +54,7 @@ def as_worker(life, function):
     """What the function says in a process of the session that has given up its rights."""
 
     def renounced():
-        life.renounce_as_interpreter(open_descriptors())
+        life.drop_privileges_as_interpreter(open_descriptors())
         return function()
 
     return in_child(renounced)

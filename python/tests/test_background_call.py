@@ -10,8 +10,8 @@ from unittest import mock
 from harness import DRIVER, PATIENCE
 
 sys.path.insert(0, os.path.dirname(DRIVER))
-from cuvette_driver import background_call  # noqa: E402
-from cuvette_driver.background_call import Aside  # noqa: E402
+from cuvette_driver import background_call
+from cuvette_driver.background_call import BackgroundCall
 
 
 class Asked(unittest.TestCase):
@@ -19,7 +19,7 @@ class Asked(unittest.TestCase):
         self.held = threading.Event()
         self.held.set()
         self.found = 0
-        self.aside = Aside(self.find)
+        self.call = BackgroundCall(self.find)
 
     def find(self):
         self.found += 1
@@ -28,28 +28,28 @@ class Asked(unittest.TestCase):
         return number
 
     def test_is_new_each_time(self):
-        self.assertEqual([self.aside.ask(PATIENCE) for _ in range(3)], [1, 2, 3])
+        self.assertEqual([self.call.latest(PATIENCE) for _ in range(3)], [1, 2, 3])
 
     def test_nobody_waits_for_one_that_is_held_up(self):
-        self.aside.ask(PATIENCE)
+        self.call.latest(PATIENCE)
         self.held.clear()
         began = time.monotonic()
-        self.assertEqual([self.aside.ask(0.01) for _ in range(5)], [1] * 5)
+        self.assertEqual([self.call.latest(0.01) for _ in range(5)], [1] * 5)
         self.assertLess(time.monotonic() - began, PATIENCE)
         self.assertEqual(self.found, 2, "one is looked for at a time")
         self.held.set()
-        self.assertGreaterEqual(self.aside.ask(PATIENCE), 2)
+        self.assertGreaterEqual(self.call.latest(PATIENCE), 2)
 
     def test_failure_is_no_number(self):
-        self.aside.ask(PATIENCE)
-        with mock.patch.object(self.aside, "_find", side_effect=OSError), mock.patch.object(sys, "unraisablehook"):
-            self.assertEqual(self.aside.ask(PATIENCE), 1)
-        self.assertEqual(self.aside.ask(PATIENCE), 2)
+        self.call.latest(PATIENCE)
+        with mock.patch.object(self.call, "_function", side_effect=OSError), mock.patch.object(sys, "unraisablehook"):
+            self.assertEqual(self.call.latest(PATIENCE), 1)
+        self.assertEqual(self.call.latest(PATIENCE), 2)
 
     def test_no_room_for_a_thread(self):
         with mock.patch.object(background_call._thread, "start_new_thread", side_effect=RuntimeError):
-            self.assertEqual(self.aside.ask(PATIENCE), 0)
-        self.assertEqual(self.aside.ask(PATIENCE), 1)
+            self.assertEqual(self.call.latest(PATIENCE), 0)
+        self.assertEqual(self.call.latest(PATIENCE), 1)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from unittest import mock
 from harness import DRIVER, PATIENCE, start_time
 
 sys.path.insert(0, os.path.dirname(DRIVER))
-from cuvette_driver import cgroup  # noqa: E402
-from cuvette_driver.cgroup import Group  # noqa: E402
+from cuvette_driver import cgroup
+from cuvette_driver.cgroup import ControlGroup
 
 MIB = 1 << 20
 LIMITS = {"memory": 64 * MIB, "processes": 8, "cpus": 2, "openFiles": 100, "disk": 0, "fileCount": 0}
@@ -79,9 +79,9 @@ class Tree(unittest.TestCase):
         return {"cgroup": {"version": self.version, "folders": folders}, "limits": {**LIMITS, **limits}}
 
     def group(self, policy=None, name="one"):
-        group = Group(policy or self.policy(), name)
+        group = ControlGroup(policy or self.policy(), name)
         group.make()
-        for fd in (*group.counters.values(), *group.entrances, group.weight, group.size):
+        for fd in (*group.counters.values(), *group.task_files, group.weight, group.size):
             if fd >= 0:
                 self.addCleanup(os.close, fd)
         return group
@@ -111,7 +111,7 @@ class Version1(Tree):
     def test_limit_that_cannot_be_set_is_told(self):
         self.absent = {"pids.max"}
         with self.assertRaises(OSError):
-            Group(self.policy(), "one").make()
+            ControlGroup(self.policy(), "one").make()
 
     def test_code_joins_each_hierarchy(self):
         self.group().join()
@@ -126,7 +126,7 @@ class Version1(Tree):
     def test_rank(self):
         group = self.group()
         for is_last, weight in ((True, "2"), (False, "1024")):
-            group.go_last(is_last)
+            group.use_least_weight(is_last)
             self.assertTrue(self.written("cpu", "cpu.shares").startswith(weight))
 
     def test_size(self):
@@ -143,7 +143,7 @@ class Version1(Tree):
         self.assertEqual((group.count("memory"), group.count("pids")), (None, 0))
 
     def test_none(self):
-        group = Group({"cgroup": None, "limits": LIMITS}, "one")
+        group = ControlGroup({"cgroup": None, "limits": LIMITS}, "one")
         group.make()
         group.join()
         self.assertEqual((group.count("memory"), group.count("pids")), (None, None))
@@ -304,9 +304,9 @@ class Real(unittest.TestCase):
             os.mkdir(folder)
             self.addCleanup(os.rmdir, folder)
             self.policy["cgroup"]["folders"][kind] = folder
-        self.group = Group(self.policy, "one")
+        self.group = ControlGroup(self.policy, "one")
         self.group.make()
-        for fd in (*self.group.counters.values(), *self.group.entrances):
+        for fd in (*self.group.counters.values(), *self.group.task_files):
             self.addCleanup(os.close, fd)
         self.addCleanup(self.remove)
 
@@ -317,7 +317,7 @@ class Real(unittest.TestCase):
             time.sleep(0.01)
 
     def run_inside(self, function):
-        """In a process that has joined; gives its status."""
+        """Runs in a process that has joined; gives its status."""
         pid = os.fork()
         if pid == 0:
             try:

@@ -46,8 +46,8 @@ class Whole(SessionTest):
             confinement.set_dumpable(True)
             with mock.patch.object(confinement, "HIDDEN", self.path("hidden")):
                 confiner = Confiner(policy(**different))
-                life = confiner.birth()
-                life.settle(self.mounts())
+                life = confiner.isolate()
+                life.mount_folders(self.mounts())
                 return function(life)
 
         return in_child(confined)
@@ -140,9 +140,8 @@ class Whole(SessionTest):
 
     def test_network_is_its_own_loopback(self):
         def reached():
-            with socket.create_server(("127.0.0.1", 0)) as listener:
-                with socket.socket() as client:
-                    client.connect(listener.getsockname())
+            with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as client:
+                client.connect(listener.getsockname())
             with socket.socket() as outside:
                 outside.settimeout(5)
                 return errno_of(outside.connect, ("192.0.2.1", 80))
@@ -193,15 +192,15 @@ class Whole(SessionTest):
 
     def test_disk_is_watched_from_outside_its_mounts(self):
         def grown(life):
-            life.guard.begin()
-            before = life.guard.check()
+            life.monitor.begin()
+            before = life.monitor.check()
             for number in range(60):
                 with open(self.path("seen", "work", str(number)), "w"):
                     pass
             deadline = time.monotonic() + 10
-            while life.guard.check() is None and time.monotonic() < deadline:
+            while life.monitor.check() is None and time.monotonic() < deadline:
                 time.sleep(0.05)
-            return [before, life.guard.check(), life.guard.hits(went_well=False)]
+            return [before, life.monitor.check(), life.monitor.hits(went_well=False)]
 
         self.assertEqual(self.in_session(grown), [None, "disk-quota", ["disk-quota"]])
 

@@ -26,7 +26,7 @@ class Steps(unittest.TestCase):
 
     def renounced(self, function, limits=None):
         def ready():
-            confinement.renounce(limits or {})
+            confinement.drop_privileges(limits or {})
             return function()
 
         return self.in_namespace(ready)
@@ -61,7 +61,7 @@ class Steps(unittest.TestCase):
     def test_no_namespace_can_be_made_even_without_the_filter(self):
         def tried():
             with mock.patch.object(confinement.seccomp, "install"):
-                confinement.renounce({})
+                confinement.drop_privileges({})
             return errno_of(namespaces.unshare, namespaces.CLONE_NEWUSER)
 
         self.assertIn(self.in_namespace(tried), (errno.ENOSPC, errno.EPERM))
@@ -96,7 +96,7 @@ class Steps(unittest.TestCase):
             for kind, value in kinds.items():
                 resource.setrlimit(kind, (value, value))
             unshared()
-            confinement.renounce({resource.RLIMIT_NOFILE: 4096, resource.RLIMIT_FSIZE: 10 * MIB, resource.RLIMIT_NPROC: 6000})
+            confinement.drop_privileges({resource.RLIMIT_NOFILE: 4096, resource.RLIMIT_FSIZE: 10 * MIB, resource.RLIMIT_NPROC: 6000})
             return [resource.getrlimit(kind)[1] for kind in kinds]
 
         self.assertEqual(in_child(found), list(kinds.values()))
@@ -130,9 +130,9 @@ class Steps(unittest.TestCase):
 
     def test_cover(self):
         def covered():
-            namespaces.keep_mounts_private()
+            namespaces.make_mounts_private()
             before = len(os.listdir("/usr"))
-            confinement.cover("/usr")
+            confinement.mask("/usr")
             write = errno_of(os.mkdir, "/usr/new")
             return [before > 0, os.listdir("/usr"), write]
 
@@ -174,7 +174,7 @@ class Parts(SessionTest):
 
     def test_processors(self):
         def kept(count, which):
-            confinement.keep_to_processors(count, which)
+            confinement.pin_to_processors(count, which)
             return sorted(os.sched_getaffinity(0))
 
         own = sorted(os.sched_getaffinity(0))
@@ -193,7 +193,7 @@ class Parts(SessionTest):
         self.assertEqual(in_child(closed), [0, 0, 0, 0, errno.EBADF])
 
     def test_own_data(self):
-        self.assertGreater(confinement.own_data(), MIB)
+        self.assertGreater(confinement.data_size(), MIB)
 
     def test_policy_is_read_by_whom_it_is_for(self):
         path = os.path.join(self.folder, "policy.json")

@@ -7,8 +7,8 @@ import unittest
 from unittest import mock
 
 from child_process import become_nobody, in_child
-from usage_helpers import MIB, UNLINK, WAIT, Folders
 from harness import PATIENCE
+from usage_helpers import MIB, UNLINK, WAIT, Folders
 
 from cuvette_driver import disk
 from cuvette_driver.disk import Disk, count_files
@@ -286,7 +286,7 @@ class Shortcut(Folders):
         patch.start()
         self.addCleanup(patch.stop)
         self.disk = Disk([self.fd], 100 * MIB, 100)
-        self.disk.taken = lambda: self.taken
+        self.disk.filesystem_usage = lambda: self.taken
         self.disk.begin()
         self.counts = 0
 
@@ -345,7 +345,7 @@ class Shortcut(Folders):
 
     def test_file_system_that_does_not_count_its_files(self):
         self.taken = (0, 0)
-        self.disk.taken = lambda: (0, 0)
+        self.disk.filesystem_usage = lambda: (0, 0)
         self.is_over()
         self.counted = (0, 200)
         self.clock += 1.5

@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from cuvette_driver import fork_hooks, warm_up  # noqa: E402
+from cuvette_driver import fork_hooks, warm_up
 
 
 def in_child(act):

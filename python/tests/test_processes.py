@@ -11,7 +11,7 @@ from unittest import mock
 from harness import DRIVER, SessionTest, commands, is_running
 
 sys.path.insert(0, os.path.dirname(DRIVER))
-from cuvette_driver import processes  # noqa: E402
+from cuvette_driver import processes
 
 
 class LeftRunning(SessionTest):
@@ -83,7 +83,7 @@ class Describing(SessionTest):
             return "seen"
 
         with mock.patch.object(processes, "describe", look):
-            self.assertEqual(dict(processes.kill_below(os.getpid(), 0))[loop], "seen")
+            self.assertEqual(dict(processes.kill_descendants(os.getpid(), 0))[loop], "seen")
 
     def test_a_crowd_is_named(self):
         crowd = [self.start("sleep", "1000") for _ in range(processes.MOST_DESCRIBED + 2)]

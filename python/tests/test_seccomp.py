@@ -18,7 +18,7 @@ from child_process import Killed, errno_of, in_child, status_of
 from harness import DRIVER
 
 sys.path.insert(0, os.path.dirname(DRIVER))
-from cuvette_driver import seccomp  # noqa: E402
+from cuvette_driver import seccomp
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 COLUMNS = {"x86_64": 0, "aarch64": 1}

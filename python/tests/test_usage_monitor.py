@@ -7,12 +7,14 @@ import time
 import unittest
 from unittest import mock
 
-from usage_helpers import HOLD, MIB, WAIT, Folders
 from harness import PATIENCE
+from usage_helpers import HOLD, MIB, WAIT, Folders
 
-from cuvette_driver import processes, usage_monitor
-from cuvette_driver.usage_monitor import Guard
-from cuvette_driver.keeper import Keeper
+from cuvette_driver import limit_enforcer, linux, processes, usage_monitor
+from cuvette_driver.event_buffer import EventBuffer
+from cuvette_driver.execution_slot import ExecutionSlot
+from cuvette_driver.limit_enforcer import LimitEnforcer
+from cuvette_driver.usage_monitor import UsageMonitor
 
 NO_LIMITS = {"memory": 0, "processes": 0, "cpus": 0, "openFiles": 0, "disk": 0, "fileCount": 0}
 
@@ -41,12 +43,12 @@ class Counted:
     def is_larger_than(self, count):
         return self.size > count
 
-    def go_last(self, is_last):
+    def use_least_weight(self, is_last):
         self.ranks.append(is_last)
 
 
 def guarded(group=None, **limits):
-    made = Guard(group or NoGroup(), {**NO_LIMITS, **limits})
+    made = UsageMonitor(group or NoGroup(), {**NO_LIMITS, **limits})
     made.begin()
     return made
 
@@ -54,7 +56,7 @@ def guarded(group=None, **limits):
 class WithoutGroups(Folders):
     def test_largest_process_is_ended_when_memory_is_used_up(self):
         small, large = self.start(HOLD % 30), self.start(HOLD % 90)
-        watching = guarded(memory=100 * MIB + usage_monitor.taken_in("/dev/shm"))
+        watching = guarded(memory=100 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
         self.assertIsNone(watching.check())
         self.assertEqual(large.wait(PATIENCE), -signal.SIGKILL)
         self.assertIsNone(small.poll())
@@ -62,7 +64,7 @@ class WithoutGroups(Folders):
 
     def test_nothing_is_ended_within_the_limit(self):
         process = self.start(HOLD % 30)
-        watching = guarded(memory=400 * MIB + usage_monitor.taken_in("/dev/shm"))
+        watching = guarded(memory=400 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
         self.assertIsNone(watching.check())
         self.assertIsNone(process.poll())
         self.assertEqual((watching.hits(went_well=False), watching.memory_kills()), ([], 0))
@@ -75,7 +77,7 @@ class WithoutGroups(Folders):
 
     def test_memory_that_was_used_up_before_is_not_this_executions_doing(self):
         self.start(HOLD % 90)
-        watching = guarded(memory=50 * MIB + usage_monitor.taken_in("/dev/shm"))
+        watching = guarded(memory=50 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
         watching.check()
         self.assertEqual(watching.hits(went_well=False), ["oom"])
         watching.begin()
@@ -92,7 +94,7 @@ class WithoutGroups(Folders):
             "for child in children: child.kill(); child.wait()\nprint(left, flush=True)"
         )
         parent = self.start(code % (HOLD % 40))
-        watching = guarded(memory=100 * MIB + usage_monitor.taken_in("/dev/shm"))
+        watching = guarded(memory=100 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
         watching.check()
         self.assertEqual(self.line_of(parent), b"2\n")
         self.assertEqual(watching.memory_kills(), 1)
@@ -102,7 +104,7 @@ class WithoutGroups(Folders):
             self.skipTest("there is no /dev/shm")
         process = self.start(HOLD % 1)
         with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="cuvette-test-") as file:
-            before = usage_monitor.taken_in("/dev/shm")
+            before = usage_monitor.bytes_used_in("/dev/shm")
             watching = guarded(memory=60 * MIB + before)
             watching.check()
             self.assertEqual(watching.memory_kills(), 0)
@@ -165,12 +167,12 @@ class WithGroups(Folders):
     def test_crowd_goes_last_as_long_as_it_is_one(self):
         group = Counted(memory=0, pids=0)
         watching = guarded(group, processes=256)
-        for group.size in (1, usage_monitor.CROWD, usage_monitor.CROWD + 1, 256, 256, usage_monitor.CROWD, 1):
+        for group.size in (1, usage_monitor.MANY_PROCESSES, usage_monitor.MANY_PROCESSES + 1, 256, 256, usage_monitor.MANY_PROCESSES, 1):
             self.assertIsNone(watching.check())
         self.assertEqual(group.ranks, [True, False])
 
     def test_disk_is_watched_all_the_same(self):
-        watching = Guard(Counted(memory=0, pids=0), {**NO_LIMITS, "disk": 10 * MIB})
+        watching = UsageMonitor(Counted(memory=0, pids=0), {**NO_LIMITS, "disk": 10 * MIB})
         watching.watch([self.fd])
         watching.begin()
         self.assertIsNone(watching.check())
@@ -180,7 +182,7 @@ class WithGroups(Folders):
 
     def test_several_limits_at_once(self):
         group = Counted(memory=0, pids=0)
-        watching = Guard(group, {**NO_LIMITS, "fileCount": 1})
+        watching = UsageMonitor(group, {**NO_LIMITS, "fileCount": 1})
         watching.watch([self.fd])
         watching.begin()
         self.write("a")
@@ -197,33 +199,40 @@ class BetweenCalls(unittest.TestCase):
     """A keeper that finds its session over a limit while nothing is asked of it."""
 
     def setUp(self):
-        self.keeper = mock.Mock(spec=Keeper, running=None, next_check=0.0, has_finished=False, last_id="1")
-        self.keeper.confinement = mock.Mock()
-        self.keeper.confinement.guard.check.return_value = "too-many-processes"
-        self.keeper.confinement.guard.interval = 0.05
-        self.keeper.worker = mock.Mock(pid=1)
+        self.monitor = mock.Mock(interval=0.05)
+        self.monitor.memory_kills.return_value = 0
+        self.monitor.check.return_value = "too-many-processes"
+        self.monitor.has_run_since.return_value = True
+        self.monitor.hits.return_value = []
+        self.executions = ExecutionSlot(EventBuffer(), LimitEnforcer(self.monitor))
+        with mock.patch.object(linux, "use_short_time_slices"):
+            self.run_execution()
+        self.executions.take_finished()
+
+    def run_execution(self):
+        with mock.patch.object(processes, "kill_descendants", return_value=[]):
+            self.executions.start({"id": "1", "limit": 100}, 1)
+            self.executions.finish({"status": "ok"}, 1, ())
 
     def ends_the_session(self):
-        with mock.patch.object(processes, "kill_below") as kill:
-            Keeper.check_use(self.keeper)
+        later = mock.patch.object(limit_enforcer.time, "monotonic", lambda now=time.monotonic: now() + 1)
+        with later, mock.patch.object(processes, "kill_descendants") as kill:
+            self.executions.check_limits()
         return kill.called
 
     def test_what_goes_on_is_ended(self):
-        self.keeper.confinement.guard.is_at_work.return_value = True
         self.assertTrue(self.ends_the_session())
 
     def test_nothing_is_ended_where_nothing_goes_on(self):
-        self.keeper.confinement.guard.is_at_work.return_value = False
+        self.monitor.has_run_since.return_value = False
         self.assertFalse(self.ends_the_session())
 
     def test_what_the_call_before_has_used_is_not_held_against_the_session(self):
-        self.keeper.confinement.guard.is_at_work.return_value = True
-        self.keeper.has_finished = True
+        self.run_execution()
         self.assertFalse(self.ends_the_session())
 
     def test_what_the_session_had_used_before_is_not_held_against_a_new_interpreter(self):
-        self.keeper.confinement.guard.is_at_work.return_value = True
-        self.keeper.last_id = None
+        self.executions = ExecutionSlot(EventBuffer(), LimitEnforcer(self.monitor))
         self.assertFalse(self.ends_the_session())
 
 

@@ -10,8 +10,8 @@ from unittest import mock
 from harness import DRIVER, PATIENCE, SessionTest
 
 sys.path.insert(0, os.path.dirname(DRIVER))
-from cuvette_driver import processes  # noqa: E402
-from cuvette_driver.disk import count_files  # noqa: E402
+from cuvette_driver import processes
+from cuvette_driver.disk import count_files
 
 MIB = 1 << 20
 # A child says that it is ready, and waits until it is killed or its parent has gone.

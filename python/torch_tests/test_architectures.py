@@ -11,8 +11,8 @@ from small_models import MODELS, VOCABULARY, make
 
 from cuvette_torch.captures import Captures
 from cuvette_torch.engine import Engine
-from cuvette_torch.model_inspection import examine
 from cuvette_torch.errors import Problem
+from cuvette_torch.model_inspection import examine
 
 CLOSE = 2e-4
 PLACES = ("resid_pre", "attn_out", "mlp_out", "resid_post")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import unittest
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import MethodType
-from typing import Any, Iterator
+from typing import Any
 
 import torch
 from small_models import MODELS, VOCABULARY, make
@@ -15,8 +16,8 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from cuvette_torch.captures import Captures
 from cuvette_torch.engine import Engine
-from cuvette_torch.fingerprint import step_of
 from cuvette_torch.errors import Problem
+from cuvette_torch.fingerprint import step_of
 
 PROMPT = torch.tensor([1, 2, 3], dtype=torch.int32)
 

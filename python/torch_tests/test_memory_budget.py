@@ -7,13 +7,13 @@ import unittest
 import torch
 from small_models import make
 
-from cuvette_torch.prefix_cache import BaseBatch, BaseRuns
 from cuvette_torch.captures import Captures
 from cuvette_torch.engine import Engine
-from cuvette_torch.memory_budget import Room, is_out_of_memory, parts
 from cuvette_torch.errors import Problem
-from cuvette_torch.sae_encoders import SaeEncoders
+from cuvette_torch.memory_budget import Room, is_out_of_memory, parts
+from cuvette_torch.prefix_cache import BaseBatch, BaseRuns
 from cuvette_torch.prompts import Text
+from cuvette_torch.sae_encoders import SaeEncoders
 
 CPU = torch.device("cpu")
 
