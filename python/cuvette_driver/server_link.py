@@ -39,6 +39,9 @@ class ServerLink:
     def accept(self, listener: socket.socket) -> None:
         """Takes a new server in place of the one before."""
         connection, _ = listener.accept()
+        self.attach(connection)
+
+    def attach(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         self._drain()
         self.drop()

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any, Callable
 
 from cuvette_driver import copy_on_write, wire, worker
+from cuvette_driver.keeper_warm_up import use_keeper
 
 ROUNDS = 12
 DRIVER = os.path.dirname(__file__)
@@ -31,7 +32,7 @@ def steps(modules: list[str]) -> Iterator[Step]:
         yield functools.partial(_attempt, name, functools.partial(importlib.import_module, name))
     ran: dict[int, types.CodeType] = {}
     first = [("the driver", _use_driver)] + [(name, use) for name, use in FIRST_USES if name in modules]
-    often = [("the driver", _use_driver)] + [(name, use) for name, use in OFTEN_USES if name in modules]
+    often = [("the driver", _use_driver), ("the keeper", use_keeper)] + [(name, use) for name, use in OFTEN_USES if name in modules]
     for name, use in often + first:
         yield functools.partial(_attempt, name, functools.partial(_record, use, ran))
     yield functools.partial(_move_together, ran)
