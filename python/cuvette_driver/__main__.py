@@ -1,6 +1,7 @@
-"""Entry point: `python cuvette_driver/__main__.py [--policy=FILE] SOCKET [MODULE ...]` starts a zygote on that socket.
+"""Starts a zygote on a socket: `python cuvette_driver/__main__.py [--policy=FILE] SOCKET [MODULE ...]`.
 
-With `--hosted`, it is the interpreter of one confined session (see hosted_interpreter.py)."""
+With `--hosted` it becomes the interpreter of one confined session instead (see hosted_interpreter.py).
+"""
 
 import os
 import sys

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from typing import Any
 
 from cuvette_driver.lease import Lease
 from cuvette_driver.session_socket import SessionSocket
@@ -27,7 +26,7 @@ class Assignment:
         self.listener: socket.socket | None = None
         self.socket_file = SessionSocket()
         self.lease = Lease()
-        self.mounts: Any = None
+        self.mounts: list[list[str]] | None = None
         # The first message to every worker of the session.
         self.enter = b""
 

@@ -1,4 +1,4 @@
-"""A number that may take long to find, because those that it is about can hold up whoever asks: found aside, so that nobody waits for it."""
+"""Computes a number in a background thread, so that a caller waits no longer than it wants to for one that may take long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class BackgroundCall:
         self._last = 0
 
     def latest(self, timeout: float) -> int:
-        """The newest there is after this many seconds."""
+        """Starts a computation unless one runs, and gives the newest number there is after at most `timeout` seconds."""
         if self._is_busy.acquire(blocking=False):
             try:
                 _thread.start_new_thread(self._run, ())

@@ -1,7 +1,7 @@
-"""How a session is confined, step by step: the zygote's own user namespace, a birth into new namespaces, a root of its own, and no rights.
+"""Confines a session, step by step: new namespaces, private mounts, resource limits, dropped capabilities and a filter of system calls.
 
-The server has put the zygote into a root made by bubblewrap, which holds what sessions may see, and below HIDDEN what only we may.
-The keeper is the first process of its session's pid namespace: what code in there does to it has no effect, and all of it ends with it.
+The server has put the zygote into a root made by bubblewrap, which holds what sessions may see, and below HIDDEN what only the driver may.
+The keeper is the init process of its session's pid namespace: signals from code in there have no effect on it, and all processes end with it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Policy = dict[str, Any]
 
 
 def read_policy(path: str) -> Policy:
-    """Gives up root before all else, for good: whoever owns what is hidden from sessions is the user to be."""
+    """Gives up root for good before it reads the policy, and becomes the user who owns what is hidden from sessions."""
     if os.geteuid() == 0:
         user = os.stat(os.path.join(HIDDEN, "run")).st_uid
         os.setgroups([])
@@ -50,7 +50,7 @@ def read_policy(path: str) -> Policy:
 
 
 class Confiner(Isolation):
-    """For the zygote: a user namespace of its own lets it make others."""
+    """Confines the sessions of one zygote, whose own user namespace lets it make others."""
 
     def __init__(self, policy: Policy, for_programs: bool = False) -> None:
         self.policy = policy
@@ -72,7 +72,7 @@ class Confiner(Isolation):
 
 
 def start_egress(proxy: str) -> socket.socket:
-    """A process that carries connections from sessions to the server's proxy; it ends with the zygote."""
+    """Starts the process that carries connections from sessions to the server's proxy; it ends with the zygote."""
     from cuvette_driver import egress
 
     ours, theirs = socket.socketpair()
@@ -88,7 +88,7 @@ def start_egress(proxy: str) -> socket.socket:
 
 
 class Confinement:
-    """One session's, in its keeper."""
+    """The confinement of one session, as its keeper holds it."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -104,7 +104,7 @@ class Confinement:
 
     @classmethod
     def fork_confined(cls, policy: Policy, egress: socket.socket | None, joins_now: bool = False) -> Confinement:
-        """Returns in a new process, the first of new namespaces; the one that called this ends."""
+        """Returns in a new process, the init process of new namespaces; the one that called this ends."""
         self = cls(policy)
         self.group.make(joins_now)
         others = namespaces.CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | namespaces.CLONE_NEWUTS
@@ -116,7 +116,7 @@ class Confinement:
         return self
 
     def set_up_namespaces(self, egress: socket.socket | None) -> None:
-        """What every session has for itself, whichever it will be."""
+        """Mounts and sets what every session has for itself, whichever it will be."""
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         for source, target in self.policy["covers"]:
             bind(source, target)
@@ -135,7 +135,7 @@ class Confinement:
             pin_to_processors(self.limits["cpus"], self.pid)
 
     def open_egress(self, egress: socket.socket) -> None:
-        """Connections to this address in the session go to the server's proxy, for as long as the session lives."""
+        """Has connections to the proxy's address inside of the session carried to the server's proxy, for as long as the session lives."""
         life, self.life = os.pipe()
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", PROXY_PORT))
@@ -144,7 +144,7 @@ class Confinement:
         os.close(life)
 
     def mount_folders(self, mounts: list[list[str]], are_new: bool = False) -> None:
-        """Puts the session's own folders into their places, and hides where they came from."""
+        """Mounts the session's own folders, and hides where they came from."""
         folders = [open_folder(source) for source, _ in mounts]
         # What the system or a tool has below one of these places is found there still.
         kept = [(target, os.open(target, os.O_PATH | os.O_CLOEXEC)) for target in self.policy["kept"]]
@@ -160,13 +160,13 @@ class Confinement:
         self.has_folders = True
 
     def mount_for_program(self, mounts: list[list[str]], folder: str) -> None:
-        """For a session of one program: that program's folder is put into its place for good."""
+        """Mounts the folders of a session that starts with a program: that program's folder is mounted at PROGRAM for good."""
         placed = [[os.path.join(source, folder), PROGRAM] if target == PROGRAMS else [source, target] for source, target in mounts]
         self.mount_folders(placed, are_new=True)
         self.mounted_program = folder
 
     def show_program(self, folder: str) -> None:
-        """In a process that is to become a program: its own folder at PROGRAM, and no other program's."""
+        """Mounts, in a process that is to become a program, its own folder at PROGRAM, and hides those of others."""
         if folder == self.mounted_program:
             return
         namespaces.unshare(namespaces.CLONE_NEWNS)
@@ -175,16 +175,16 @@ class Confinement:
 
     @property
     def names(self) -> tuple[int, bytes]:
-        """Of its first process, for the machine, and of its control group."""
+        """The pid of its init process as the machine sees it, and the name of its control group."""
         return self.pid, self.name.encode()
 
     def protect_keeper(self) -> None:
-        """Nothing that runs as the same user can look into this process, or trace it; signals from inside have no effect."""
+        """Keeps processes of the same user from tracing the keeper and from reading its memory; signals from inside have no effect."""
         set_dumpable(False)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def drop_privileges_as_interpreter(self, kept: set[int]) -> None:
-        """In a forked worker, which keeps some descriptors. One that asks for too much memory is told so, and lives on."""
+        """Drops the privileges of a forked worker, which keeps only these descriptors. Code that asks for too much memory gets a MemoryError, and lives on."""
         memory = self.limits["memory"]
         limits = {**self.resource_limits(), resource.RLIMIT_DATA: memory and memory + data_size()}
         self.group.join()
@@ -192,12 +192,12 @@ class Confinement:
         drop_privileges(limits)
 
     def drop_privileges_as_program(self, limits: dict[int, int]) -> None:
-        """In a process that is to become a program, under limits of its own beside the session's."""
+        """Drops the privileges of a process that is to become a program, which has limits of its own beside the session's."""
         self.group.join()
         drop_privileges({**self.resource_limits(), **limits, **self.limits_when_full()})
 
     def limits_when_full(self) -> dict[int, int]:
-        """The guard sees what is written already: what each call could write until then would add up."""
+        """Bounds what a program can write where the disk quota is used up: the usage monitor sees only what is written already."""
         if not self.monitor.was_full_at_start:
             return {}
         return {resource.RLIMIT_FSIZE: NO_FILE if self.monitor.was_far_over_at_start else SMALL_FILE}
@@ -213,7 +213,7 @@ class Confinement:
 
 
 def drop_privileges(limits: dict[int, int]) -> None:
-    """Limits, and not a single right, for good."""
+    """Sets the limits and gives up every capability, for good."""
     set_dumpable(True)
     namespaces.unshare_user(CODE_USER)
     # What the kernel counts by user, it counts in this namespace apart: all sessions have the same user outside.
@@ -232,7 +232,7 @@ def drop_privileges(limits: dict[int, int]) -> None:
 
 
 def set_limit(limit: int, value: int) -> None:
-    """For good; a limit that is lower already stays."""
+    """Lowers a resource limit for good; one that is lower already stays."""
     _, hard = resource.getrlimit(limit)
     least = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(limit, (least, least))
@@ -243,7 +243,7 @@ def open_folder(path: str) -> int:
 
 
 def data_size() -> int:
-    """Bytes that this process has already, shared with the zygote that it was forked from."""
+    """Counts the bytes of data that this process has already, shared with the zygote that it was forked from."""
     for line in processes.read("/proc/self/status").splitlines():
         if line.startswith(b"VmData:"):
             return int(line.split()[1]) * 1024
@@ -284,7 +284,7 @@ def bring_loopback_up() -> None:
 
 
 def pin_to_processors(count: int, which: int) -> None:
-    """As many processors as it may use, so that programs count no more; not the same ones for every session."""
+    """Pins the session to as many processors as it may use, so that programs count no more; not the same ones for every session."""
     all_of_them = sorted(os.sched_getaffinity(0))
     start = which % len(all_of_them)
     os.sched_setaffinity(0, set((all_of_them * 2)[start : start + min(count, len(all_of_them))]))

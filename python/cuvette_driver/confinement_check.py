@@ -1,4 +1,4 @@
-"""Confines itself as a session is confined, and says in JSON whether that went well: run as a program, before anybody counts on it."""
+"""Confines itself as a session is confined, and prints as JSON whether that works: the server runs it as a program before it relies on it."""
 
 from __future__ import annotations
 

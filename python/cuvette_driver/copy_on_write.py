@@ -1,4 +1,4 @@
-"""How the template's memory is left before it forks, so that children copy little of it."""
+"""Arranges the template's memory before it forks, so that children have few pages to copy."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How much the files of a session take, and how many there are.
+"""Watches how many bytes the files of a session take, and how many files there are.
 
-Asks the file system first how much of it is taken: as long as that has not grown by what the session has left, nobody needs to count files.
+It asks first how much of the whole file system is used: as long as that has not grown by what the session has left, no file needs to be counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FAR_PAST_BYTES, FAR_PAST_FILES = 2, 4
 
 
 class Disk:
-    """Files of a session: how much they take, and how many there are, beside what they may."""
+    """The files of one session, against what they may take."""
 
     def __init__(self, folders: list[int], most_bytes: int, most_files: int) -> None:
         self.folders = folders
@@ -53,14 +53,17 @@ class Disk:
         return self.used >= self.most_bytes * FAR_PAST_BYTES or self.files >= self.most_files * FAR_PAST_FILES
 
     def is_over(self, never_before: float | None = None) -> bool:
-        """Also true at the brink: the kernel stops a single file there. Who was over before may still make room."""
+        """Says whether the session has reached its quota and grown since the execution began: one that was over before may still remove files.
+
+        It is true at the quota itself, too, because there the kernel stops a single file from growing.
+        """
         self._update(self.next_count if never_before is None else never_before)
         used, files = self.used, self.files
         return (used >= self.most_bytes and used > self.at_start[0]) or (files >= self.most_files and files > self.at_start[1])
 
     def _update(self, never_before: float) -> None:
-        """Counts, if the file system has grown by what the session has left; or, from a certain time on, in any case, since
-        others may have made room meanwhile."""
+        """Counts the files if the file system has grown by what the session has left; from the time `never_before` on in any case,
+        since other sessions may have freed meanwhile what this one has used."""
         now, time_now = self.filesystem_usage(), time.monotonic()
         if self.baseline is not None and time_now < never_before and not self.is_full:
             # From the lowest point that was seen: room that others make is not this session's.
@@ -76,13 +79,13 @@ class Disk:
         self.next_exact = time_now + (SPARINGLY * spent if spent > QUICK else 0.0)
 
     def filesystem_usage(self) -> tuple[int, int]:
-        """Of the whole file system."""
+        """Bytes and files in use on the whole file system."""
         about = os.statvfs(self.folders[0])
         return (about.f_blocks - about.f_bfree) * about.f_frsize, about.f_files - about.f_ffree
 
 
 def count_files(folders: list[int]) -> tuple[int, int]:
-    """Bytes and entries below some folders. By descriptors, so that no link and no length of a path leads astray."""
+    """Counts bytes and entries below some folders. It goes by descriptors, so that neither links nor overlong paths lead it astray."""
     seen: set[tuple[int, int]] = set()
     size = count = 0
     levels = [open_level(".", folder) for folder in folders]
@@ -116,7 +119,7 @@ def count_files(folders: list[int]) -> tuple[int, int]:
 
 
 def count_unlinked(folders: list[int]) -> int:
-    """Bytes of files that have no name any more, and take room as long as a process of the session has them open or mapped."""
+    """Counts bytes of unlinked files, which take room as long as a process of the session has them open or mapped."""
     devices = {os.fstat(folder).st_dev for folder in folders}
     sizes: dict[tuple[int, int], int] = {}
     for pid in processes.descendants(os.getpid()):
@@ -142,7 +145,7 @@ def open_files(folder: str) -> Iterator[os.stat_result]:
 
 
 def mapped_unlinked(pid: int) -> Iterator[tuple[int, int, int]]:
-    """Device, inode, and how far into it the process sees; nobody tells the size of a file that is only mapped."""
+    """Yields device, inode and the end of the mapped range: the kernel does not tell the size of a file that is only mapped."""
     try:
         lines = processes.read("/proc/%d/maps" % pid).splitlines()
     except OSError:

@@ -1,7 +1,7 @@
-"""The egress process: passes connections from inside sessions on to the server's proxy, which decides about them.
+"""Carries connections from inside of sessions to the server's proxy, which decides about them.
 
-It stands outside of every session, understands nothing of what it passes on, and decides nothing.
-It polls by itself, not with `Poller`: a side that must not be read for now is still to be written to.
+The egress process runs outside of every session; it neither parses what it carries nor decides anything.
+It has a poller of its own, because a socket that must not be read for now may still have to be written to.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Egress:
 
 
 class Session:
-    """What is open for one session; it ends when the writing end of its pipe is closed."""
+    """One session with its connections; it ends when the writing end of its pipe is closed."""
 
     def __init__(self, egress: Egress, listener: socket.socket, pipe: int) -> None:
         self.egress = egress
@@ -180,7 +180,7 @@ class Connection:
 
 
 class Flow:
-    """One direction of a connection. It holds one piece at most: nothing more is read until that is written."""
+    """One direction of a connection. For backpressure it holds one piece at most: nothing more is read until that is written."""
 
     def __init__(self, source: socket.socket, target: socket.socket) -> None:
         self.source = source
@@ -223,12 +223,12 @@ class ReadWritePoller:
         self._handlers: dict[int, Handler] = {}
 
     def register(self, fd: int, events: int, handler: Handler) -> None:
-        """Takes the place of what was wanted of it before."""
+        """Replaces what was registered for the descriptor before."""
         self._poll.register(fd, events)
         self._handlers[fd] = handler
 
     def unregister(self, fd: int) -> None:
-        """To be called while it is still open."""
+        """Must be called while the descriptor is still open."""
         if self._handlers.pop(fd, None) is not None:
             self._poll.unregister(fd)
 

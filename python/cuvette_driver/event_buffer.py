@@ -1,7 +1,7 @@
-"""Events on their way to the server, kept until the server says that it has them on disk.
+"""Buffers events until the server has acknowledged that it has them on disk; owns their numbering, replay and the backpressure limit.
 
 A server that comes back after a crash is sent everything that its predecessor had not acknowledged,
-so nothing that code printed is lost with the server. Owns numbering, replay and the flow limit.
+so that nothing that code printed is lost with the server.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import socket
 
 from cuvette_driver.wire import Message, encode
 
-# Bytes that are not acknowledged: while a server is there to do so, and while there is none.
+# The most bytes without acknowledgement: while a server is connected, and while there is none.
 WINDOW = 1 << 18
 HIGH_WATER = 8 << 20
 
@@ -35,12 +35,12 @@ class EventBuffer:
             self._bytes -= len(self._kept.popleft()[1])
 
     def start_over(self, greeting: Message) -> None:
-        """A new server is there: it gets a greeting, then all that no server has acknowledged."""
+        """Prepares a new connection: the server gets a greeting, then all that no server has acknowledged."""
         self._unsent = collections.deque([encode(greeting)])
         self._unsent.extend(data for _, data in self._kept)
 
     def is_full(self, has_server: bool) -> bool:
-        """When true, output is left in the pipes, and user code waits. A server is not sent more than it can put away at once."""
+        """While this is true, output is left in the pipes, and user code waits."""
         return self._bytes > (WINDOW if has_server else HIGH_WATER)
 
     @property

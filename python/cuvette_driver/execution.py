@@ -59,7 +59,7 @@ class Execution:
         return kept
 
     def admits(self, message: Message) -> bool:
-        """True for a display, a result or an error that is to be kept: as a whole, or not at all."""
+        """Counts a display, a result or an error, and says whether to keep it: as a whole, or not at all."""
         parts = message["data"].values() if "data" in message else message.get("traceback", ())
         size = sum(len(str(part)) for part in parts)
         is_short_error = message["ev"] == "error" and size <= SHORT_ERROR
@@ -74,7 +74,7 @@ class Execution:
             self.step += 1
 
     def kill(self, why: str) -> None:
-        """Goes to the last rung: what cannot be asked to stop. Until it has ended, nothing that it started goes on either."""
+        """Goes to the last rung at once, for code that cannot be asked to stop. Until it has ended, nothing that it started goes on either."""
         self.why = self.why or why
         processes.stop_all_others()
         self.step = len(LADDER) - 2
@@ -102,7 +102,7 @@ class Execution:
             pass
 
     def outcome(self, ending: Message) -> Message:
-        """The ending as the worker or its death tells it, with what the limits did to it."""
+        """Completes the ending that the worker or its death tells with what the limits did to it."""
         done: Message = {key: value for key, value in ending.items() if key != "ev"}
         done["wall"] = time.monotonic() - self.started
         had_effect = ending.get("interrupted") or "death" in ending or self.rung != LADDER[0][0] or self.is_truncated

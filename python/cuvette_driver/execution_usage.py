@@ -1,4 +1,4 @@
-"""Processor time and peak memory of one execution, measured by the process that ran it."""
+"""Measures the processor time and peak memory of one execution, in the process that runs it."""
 
 from __future__ import annotations
 

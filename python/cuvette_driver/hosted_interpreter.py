@@ -1,6 +1,6 @@
-"""A Python that is not ours, in a confined session: run there as any program is, with a keeper of its own that is confined with it.
+"""Runs a Python of the user's choice in a confined session, as any program is run there, with a keeper of its own that is confined with it.
 
-Nothing of it is trusted. All that it gets from outside is the session's socket, already listening, and what it is to run as.
+Nothing of it is trusted. All that it gets from outside is the session's listening socket, and the request that says what to run.
 """
 
 from __future__ import annotations
@@ -9,20 +9,23 @@ import os
 import signal
 import socket
 import sys
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from cuvette_driver import processes
 from cuvette_driver.assignment import assign
 from cuvette_driver.program_process import close_descriptors_on_exec, open_input
 from cuvette_driver.wire import Message, decode, encode
 
+if TYPE_CHECKING:
+    from cuvette_driver.confinement import Confinement
+
 LISTENER = 3
 EVERY = 0.2
 CANNOT_RUN = 127
 
 
-def host(confinement: Any, listener: socket.socket, request: Message, is_wanted: Callable[[], bool]) -> None:
-    """In the session's trusted keeper: starts it, watches what it uses, and returns when it has ended or is not wanted any more."""
+def host(confinement: Confinement, listener: socket.socket, request: Message, is_wanted: Callable[[], bool]) -> None:
+    """Starts it from the session's trusted keeper, watches what it uses, and returns when it has ended or is not wanted any more."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     given = open_input(encode(request).decode())
     confinement.monitor.begin()
@@ -42,7 +45,7 @@ def host(confinement: Any, listener: socket.socket, request: Message, is_wanted:
         signal.sigtimedwait({signal.SIGCHLD}, EVERY)
 
 
-def exec_interpreter(confinement: Any, listener: socket.socket, request: Message, given: int) -> None:
+def exec_interpreter(confinement: Confinement, listener: socket.socket, request: Message, given: int) -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
@@ -61,7 +64,7 @@ def exec_interpreter(confinement: Any, listener: socket.socket, request: Message
 
 
 def run() -> None:
-    """In the program that it has become: an interpreter for that one session, without a zygote."""
+    """Serves that one session as its interpreter, without a zygote, in the program that was started."""
     import importlib.util
     import tempfile
 

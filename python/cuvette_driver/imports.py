@@ -1,4 +1,4 @@
-"""Two watchers of the import system: one sets matplotlib's backend when it is first imported, one asks for packages that are missing.
+"""Hooks into the import system: sets matplotlib's backend when it is first imported, and asks the server for packages that are missing.
 
 A package is asked for only at an import statement that the user wrote, that nothing around it would catch,
 in the main thread; the import then goes on where it stood, and no code runs twice.
@@ -62,7 +62,7 @@ class _MatplotlibWatcher(importlib.abc.MetaPathFinder):
 
 
 class _MissingPackages(importlib.abc.MetaPathFinder):
-    """Stands last: what reaches it, no other finder knows."""
+    """Is the last finder: what reaches it, no other finder knows."""
 
     def __init__(self, is_user_code: Callable[[str], bool], ask: Callable[[str], dict[str, Any]]) -> None:
         self._is_user_code = is_user_code
@@ -100,7 +100,7 @@ class _MissingPackages(importlib.abc.MetaPathFinder):
         return None
 
     def _is_wanted(self, frame: types.FrameType | None) -> bool:
-        """True if an import statement of the user's leads here straight, and no user code around it expects failure."""
+        """Says whether an import statement of user code leads here straight, and no user code around it expects failure."""
         while frame is not None and _is_import_machinery(frame):
             frame = frame.f_back
         if frame is None or not self._is_user_code(frame.f_code.co_filename):
@@ -119,7 +119,7 @@ def _is_import_machinery(frame: types.FrameType) -> bool:
 
 
 def _is_guarded(frame: types.FrameType) -> bool:
-    """Does a try with a fitting handler, or contextlib.suppress, surround the line that this frame is at?"""
+    """Says whether a try with a fitting handler, or contextlib.suppress, surrounds the line that this frame is at."""
     source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     try:
         tree = ast.parse(source)

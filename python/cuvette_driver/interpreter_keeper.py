@@ -16,6 +16,8 @@ from cuvette_driver.wire import Message
 from cuvette_driver.worker_process import WorkerProcess
 
 if TYPE_CHECKING:
+    import resource
+
     from cuvette_driver.confinement import Confinement
 
 PAUSE_AFTER_IDLE_DEATH = 0.1  # A worker that cannot even begin is not to be started without end at full speed.
@@ -137,7 +139,7 @@ class InterpreterKeeper(Keeper):
             time.sleep(0.001)
         self.reap()
 
-    def on_death(self, status: int, usage: Any) -> None:
+    def on_death(self, status: int, usage: resource.struct_rusage) -> None:
         is_idle = self.executions.current is None
         if is_idle:
             time.sleep(PAUSE_AFTER_IDLE_DEATH)
@@ -145,7 +147,7 @@ class InterpreterKeeper(Keeper):
         restarted = {"ev": "restarted", "worker": self.worker.pid, "generation": self.generation, "idle": is_idle, "death": death}
         self.server.events.add(restarted)
 
-    def replace_worker(self, status: int, usage: Any) -> Message:
+    def replace_worker(self, status: int, usage: resource.struct_rusage) -> Message:
         """The worker has been reaped: its execution ends with it, and another takes its place. Returns how it died."""
         death = {**processes.describe_exit(status, usage), "oom": self.limits.was_short_of_memory()}
         self.read_remaining_messages()

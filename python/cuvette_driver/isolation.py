@@ -1,18 +1,21 @@
-"""How a process that was forked for a session becomes the first of it, and what is cleaned up after its end. Here: nothing to do."""
+"""Isolates a forked process before a session runs in it, and cleans up after the session. This one isolates nothing; confinement.py has one that does."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cuvette_driver.confinement import Confinement
 
 
 class Isolation:
-    def isolate(self) -> Any:
-        """In the forked process; returns how the session is confined, if it is. May return in another process than it was called in."""
+    def isolate(self) -> Confinement | None:
+        """Isolates the process that calls it. It may return in another process than it was called in."""
         return None
 
     def clean_up(self, name: str) -> bool:
-        """Removes what a session that has ended left outside, by the name it went by; False if it is too early."""
+        """Removes what the session of that name left outside of itself; False if it is too early."""
         return True
 
     def close(self) -> None:
-        """When the zygote ends."""
+        """Removes what the zygote itself left, at its end."""

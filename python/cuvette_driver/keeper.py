@@ -12,7 +12,7 @@ import os
 import signal
 import socket
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Callable, Protocol
+from typing import TYPE_CHECKING, Callable, Protocol
 
 from cuvette_driver import processes
 from cuvette_driver.assignment import Assignment
@@ -26,6 +26,8 @@ from cuvette_driver.signal_pipe import SignalPipe
 from cuvette_driver.wire import Message, checked_number
 
 if TYPE_CHECKING:
+    import resource
+
     from cuvette_driver.confinement import Confinement
 
 POLL_WITHOUT_SERVER = 2.0
@@ -205,7 +207,7 @@ class Keeper(abc.ABC):
         """The worker has said something."""
 
     @abc.abstractmethod
-    def on_death(self, status: int, usage: Any) -> None:
+    def on_death(self, status: int, usage: resource.struct_rusage) -> None:
         """The worker has ended, with that status and resource usage."""
 
     @abc.abstractmethod

@@ -1,4 +1,4 @@
-"""The few calls to the kernel that the standard library lacks. Elsewhere than on Linux they do nothing."""
+"""Makes the few system calls that the standard library lacks. On systems other than Linux they do nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _stdout = None if _libc is None else ctypes.c_void_p.in_dll(_libc, "stdout")
 
 
 def become_subreaper() -> None:
-    """From now on, a descendant whose parent ends becomes our child, so that it can be found and ended."""
+    """Makes this process the parent of every descendant whose own parent ends, so that it can be found and ended."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -36,7 +36,7 @@ def name_process(name: str) -> None:
 
 
 def buffer_c_output_by_line() -> None:
-    """C code's own stdout goes to a pipe here, and would keep what it prints until its buffer is full."""
+    """Has C's own stdout, which goes to a pipe here, written line by line instead of when its buffer is full."""
     if _libc is not None:
         _libc.setvbuf(_stdout, None, LINE_BUFFERED, ctypes.c_size_t(0))
 
@@ -47,7 +47,7 @@ def flush_c_output() -> None:
 
 
 def allocate(size: int, count: int) -> None:
-    """Takes pieces of C's memory, for good."""
+    """Allocates pieces of C's memory and never frees them."""
     if _libc is not None:
         for _ in range(count):
             _libc.malloc(size)
@@ -59,17 +59,17 @@ def _prctl(option: int, value: object) -> None:
 
 
 def use_long_time_slices() -> None:
-    """Asks for the processor in long turns: whoever wakes up for a short one goes first. For a process that is still starting."""
+    """Asks the scheduler for long time slices: processes with shorter ones run first. For a process that is still starting."""
     _sched_setattr(_LONG_SLICES)
 
 
 def use_default_time_slices() -> None:
-    """The ordinary share again."""
+    """Asks the scheduler for time slices of the default length again."""
     _sched_setattr(_DEFAULT_SLICES)
 
 
 def use_short_time_slices() -> None:
-    """Asks for the processor in short turns, and to get them soon. For a process that only passes on what others wait for."""
+    """Asks the scheduler for short time slices, which come soon. For a process that only passes on what others wait for."""
     _sched_setattr(_SHORT_SLICES)
 
 

@@ -1,4 +1,4 @@
-"""One of the worker's output pipes, as the keeper reads it: bytes in, text out, never blocking."""
+"""Decodes what the worker writes to stdout or stderr: a pipe that the keeper reads as text, without ever blocking."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OutputPipe:
         os.close(self.writer)
 
     def read(self) -> str:
-        """What is there, up to a chunk."""
+        """Reads what is there, up to a chunk."""
         try:
             data = os.read(self.reader, CHUNK)
         except BlockingIOError:
@@ -34,7 +34,7 @@ class OutputPipe:
         return self._decoder.decode(data, final=self.ended)
 
     def read_all(self) -> str:
-        """What is in the pipe now, to the end of an execution: a character cut in half is given up."""
+        """Reads what is in the pipe at the end of an execution; a character whose other half has not come is replaced."""
         parts: list[str] = []
         size = 0
         while not self.ended and size < MOST_AT_ONCE and (text := self.read()):

@@ -1,6 +1,6 @@
-"""Waits on several descriptors at once and calls what is registered for those that are ready.
+"""Waits on several descriptors at once and calls the handlers of those that are ready.
 
-As `selectors` does, with a tenth of the memory that a freshly forked process has to copy for it.
+It does what `selectors` does, with a tenth of the memory that a freshly forked process has to copy for it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ class Poller:
             self._poll.register(fd, select.POLLIN)
 
     def remove(self, source: Any) -> None:
-        """To be called while the source is still open."""
+        """Must be called while the source is still open."""
         fd = source if isinstance(source, int) else source.fileno()
         if self._entries.pop(fd, None) is not None:
             self._poll.unregister(fd)
 
     def await_room(self, source: Any, is_awaited: bool) -> None:
-        """Whether the source is also to be called when it can be written to."""
+        """Sets whether the handler is also called when the source can be written to."""
         self._poll.modify(source.fileno(), select.POLLIN | (select.POLLOUT if is_awaited else 0))
 
     def wait(self, seconds: float | None, first: Any = None) -> bool:
-        """Waits until something is ready, and calls it, `first` before the others; False if nothing was in all that time."""
+        """Waits until something is ready and calls its handler, that of `first` before the others; False if nothing was ready in that time."""
         ready = self._poll.poll(None if seconds is None else seconds * 1000)
         if len(ready) > 1 and first is not None:
             ready.sort(key=lambda item: item[0] != first.fileno())

@@ -1,4 +1,4 @@
-"""Finds and ends the processes that user code started. Knows nothing of messages."""
+"""Finds, describes and ends the processes that user code started. It knows nothing of messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import resource
 
 DYING = 0.2
 FIRST = 1
@@ -33,7 +36,7 @@ def children(pid: int) -> list[int]:
 
 
 def _threads(pid: int) -> list[Any]:
-    """A process has one folder for each thread, and the folder above counts them: mostly there is one, of the same number."""
+    """Lists the threads of a process. The link count of the folder says how many there are: mostly one, which has the number of the process."""
     folder = "/proc/%d/task" % pid
     try:
         return [pid] if os.stat(folder).st_nlink == 3 else os.listdir(folder)
@@ -42,7 +45,7 @@ def _threads(pid: int) -> list[Any]:
 
 
 def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
-    """Every process below this one, parents before their children, less some trees."""
+    """Lists every process below this one, parents before their children, without the trees below some."""
     family = None if HAS_CHILDREN_FILE else _process_tree()
     found: list[int] = []
     waiting = [pid]
@@ -56,7 +59,7 @@ def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
 
 
 def describe_all(pids: list[int]) -> dict[int, str]:
-    """The first by their command lines; the rest of a crowd by name, which costs next to nothing."""
+    """Describes the first processes by their command lines; the others by name, which costs next to nothing."""
     return {pid: describe(pid) if place < MOST_DESCRIBED else name_of(pid) for place, pid in enumerate(pids)}
 
 
@@ -80,7 +83,7 @@ def describe(pid: int) -> str:
 
 
 def is_alive(pid: int) -> bool:
-    """True for a process that still runs; a zombie that waits for its parent does not."""
+    """Says whether a process still runs; a zombie does not."""
     try:
         return read("/proc/%d/stat" % pid).rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
@@ -132,7 +135,7 @@ def kill_descendants(pid: int, spare: int, without: frozenset[int] = frozenset()
 
 
 def stop_all_others() -> None:
-    """For the first process of a namespace: all others of it stand still, at once, and nothing can outrun it.
+    """Sends SIGSTOP to all other processes of the namespace at once, if this is its init process, so that none can outrun it.
 
     A process that forks without end holds its own memory nearly all the time, and whoever asks for its command line waits for that.
     """
@@ -141,7 +144,7 @@ def stop_all_others() -> None:
 
 
 def _wait_for_end(pids: list[int]) -> None:
-    """A killed process takes a moment to die; whoever is told that it has ended will find it so."""
+    """Waits a moment for killed processes to die, so that whoever is told that they have ended finds it so."""
     deadline = time.monotonic() + DYING
     while any(map(is_alive, pids)) and time.monotonic() < deadline:
         time.sleep(0.0005)
@@ -157,7 +160,7 @@ def peak_memory(pid: int) -> int:
         return 0
 
 
-def describe_exit(status: int, usage: Any) -> dict[str, Any]:
+def describe_exit(status: int, usage: resource.struct_rusage) -> dict[str, Any]:
     """How a process ended, and what it used, from what `wait4` says."""
     return {
         "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
@@ -168,7 +171,7 @@ def describe_exit(status: int, usage: Any) -> dict[str, Any]:
 
 
 def reap_killed(patience: float) -> None:
-    """Waits for children that have been killed, so that none of them is left to the machine's first process."""
+    """Reaps children that have been killed, so that none of them is left to the machine's init process."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         try:
@@ -191,7 +194,7 @@ def out_of_memory_kills() -> int:
 
 
 def read(path: str, folder: int | None = None) -> bytes:
-    """A file of the kernel's, whole. Without Python's layers of files, which a keeper would otherwise never load."""
+    """Reads a whole file of /proc or /sys, without Python's own layers of files, which a keeper would otherwise never load."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         data = part = os.read(fd, 1 << 16)

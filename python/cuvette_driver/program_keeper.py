@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cuvette_driver import hosted_interpreter, linux, processes
 from cuvette_driver.keeper import Keeper
@@ -19,6 +19,8 @@ from cuvette_driver.program_process import NoProgram, ProgramProcess
 from cuvette_driver.wire import Message, decode
 
 if TYPE_CHECKING:
+    import resource
+
     from cuvette_driver.confinement import Confinement
 
 
@@ -84,7 +86,7 @@ class ProgramKeeper(Keeper):
         self.peak.sample(self.worker.pid)
         super().on_output(pipe)
 
-    def on_death(self, status: int, usage: Any) -> None:
+    def on_death(self, status: int, usage: resource.struct_rusage) -> None:
         self.plan.cpu += usage.ru_utime + usage.ru_stime
         self.plan.peak = max(self.plan.peak, self.peak.of_ended(usage.ru_maxrss * processes.RSS_UNIT))
         went_well = os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0

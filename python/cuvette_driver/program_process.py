@@ -1,4 +1,4 @@
-"""One program of another language as its keeper holds it: a process with an end, whose output is captured."""
+"""Starts one program of another language in a process whose output is captured."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ import os
 import resource
 import signal
 import socket
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from cuvette_driver import workspace_mount
 from cuvette_driver.output_pipe import OutputPipe
 from cuvette_driver.wire import Message
+
+if TYPE_CHECKING:
+    from cuvette_driver.confinement import Confinement
 
 CANNOT_RUN = 127
 LIMITS = {"memory": resource.RLIMIT_AS, "cpu": resource.RLIMIT_CPU}
 
 
 class ProgramProcess:
-    """Stands where a worker stands; it has no channel, and says nothing but what it prints."""
+    """Has the interface of a worker, without a channel: a program says nothing but what it prints."""
 
+    pipes: Sequence[OutputPipe]
     channel: socket.socket | None = None
     has_unread = is_mid_message = False
 
-    def __init__(self, step: Message, program: Message, confinement: Any = None) -> None:
+    def __init__(self, step: Message, program: Message, confinement: Confinement | None = None) -> None:
         self.pipes = (OutputPipe("stdout"), OutputPipe("stderr"))
         given = open_input(program.get("stdin"))
         self.pid = os.fork()
@@ -38,7 +43,7 @@ class ProgramProcess:
             pipe.close_writer()
 
     def send(self, line: bytes) -> None:
-        """It takes no messages."""
+        """Does nothing: a program takes no messages."""
 
     def receive(self) -> list[Message] | None:
         return None
@@ -52,17 +57,17 @@ class ProgramProcess:
 
 
 class NoProgram(ProgramProcess):
-    """Between two programs."""
+    """Stands for the time between two programs."""
 
     pid = 0
-    pipes: Any = ()
+    pipes = ()
 
     def __init__(self) -> None:
         pass
 
 
-def exec_program(step: Message, program: Message, confinement: Any, given: int, out: int, err: int) -> None:
-    """In the forked process: takes its input, output, place and limits, and turns into the program."""
+def exec_program(step: Message, program: Message, confinement: Confinement | None, given: int, out: int, err: int) -> None:
+    """Turns the forked process into the program, with its input, output, folder and limits."""
     for fd, target in ((given, 0), (out, 1), (err, 2)):
         os.dup2(fd, target)
     os.setsid()
@@ -87,7 +92,7 @@ def exec_program(step: Message, program: Message, confinement: Any, given: int, 
 
 
 def close_descriptors_on_exec() -> None:
-    """Whoever started the server may have left descriptors open; a program finds none of them, nor of ours."""
+    """Marks all descriptors but the standard ones close-on-exec: a program inherits none of the driver's, nor of whoever started the server."""
     for fd in map(int, os.listdir("/dev/fd")):
         if fd > 2:
             try:
@@ -97,7 +102,7 @@ def close_descriptors_on_exec() -> None:
 
 
 def open_input(text: str | None) -> int:
-    """A descriptor to read the given text from; nothing, where none was given."""
+    """Opens a descriptor from which the program reads the given text; it is empty where none was given."""
     if not text:
         return os.open(os.devnull, os.O_RDONLY)
     if hasattr(os, "memfd_create"):

@@ -1,6 +1,6 @@
-"""The filter of system calls that code in a confined session runs under: it takes away what nothing there needs.
+"""Builds and installs the seccomp filter that code in a confined session runs under: it refuses system calls that nothing there needs.
 
-Most of what is refused would fail for want of capabilities all the same; the filter stands where the kernel's own checks have had holes.
+Most of them would fail for want of capabilities all the same; the filter is there for holes in the kernel's own checks.
 """
 
 from __future__ import annotations
@@ -120,12 +120,12 @@ PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 
 
 def refuse(number: int) -> int:
-    """The filter's word for: the call fails with that error."""
+    """Gives the filter's return value by which a call fails with that error."""
     return 0x00050000 | number
 
 
 class Program:
-    """Instructions of the kernel's filter language. Jumps go forward, over what follows."""
+    """Instructions of the kernel's BPF filter language. Jumps go forward, over what follows."""
 
     def __init__(self) -> None:
         self.instructions: list[tuple[int, int, int, int]] = []
@@ -144,7 +144,7 @@ class Program:
         self.add(LOAD, ARGUMENTS + 8 * index + 4)
 
     def only_for(self, number: int, body: Program) -> None:
-        """What follows counts for that call alone; it must come to an end."""
+        """Applies `body` to that call alone; the body must end with a return."""
         self.add(EQUAL, number, 0, len(body.instructions))
         self.instructions += body.instructions
 
@@ -153,7 +153,7 @@ class Program:
 
 
 def build(machine: str) -> bytes:
-    """The filter for a machine, as the kernel takes it; nothing for one whose numbers are not known here."""
+    """Builds the filter for a machine; it is empty for one whose system call numbers are not known here."""
     if machine not in MACHINES:
         return b""
     column, architecture = MACHINES[machine]
@@ -246,7 +246,7 @@ def is_known() -> bool:
 
 
 def install() -> None:
-    """For good, for this process and all that it starts."""
+    """Installs the filter for good, for this process and all that it starts."""
     assert libc is not None
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     if _packed:

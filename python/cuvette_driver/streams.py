@@ -1,7 +1,7 @@
-"""sys.stdout and sys.stderr of the worker: every write goes to the operating system's descriptor at once.
+"""Provides the worker's sys.stdout and sys.stderr, which write to the operating system's descriptors without a buffer.
 
 So Python's own output, C code's and that of child processes share one order. Before a write to one stream,
-the other is let run dry, so that the keeper reads them in the order of writing.
+it waits until the keeper has emptied the other, so that the keeper reads them in the order of writing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Streams:
                 os.set_blocking(fd, True)
 
     def flush(self) -> None:
-        """Streams that user code has put in place of ours may hold output back."""
+        """Flushes streams that user code has put in place of ours, which may hold output back."""
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name, None)
             if not isinstance(stream, Writer):
@@ -59,7 +59,7 @@ class Streams:
 
 
 def wait_before_children() -> None:
-    """From now on, what was written before a child starts is read before it can write to the other stream."""
+    """Has every start of a child process wait until the keeper has read what was written before."""
     os.system = _waiting_first(os.system)
     subprocess.Popen._execute_child = _waiting_first(subprocess.Popen._execute_child)  # type: ignore[attr-defined]
 

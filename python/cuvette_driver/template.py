@@ -1,7 +1,7 @@
-"""The process that keepers are forked from: it imports what sessions need, and then does nothing but fork.
+"""Runs the template: the process that imports what sessions need, and then does nothing but fork keepers.
 
 Every page of memory that it writes to between two forks is one that its children no longer share,
-so between two forks it waits in a single system call, and leaves all talking to the zygote's front.
+so between two forks it waits in a single system call, and leaves all messages to the zygote's front.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def load_for_programs() -> Run:
 
 
 def load(orders: socket.socket, ipython_dir: str, modules: list[str], isolation: Isolation) -> Run:
-    """Imports and rehearses what Python sessions need; forks meanwhile for whoever cannot wait."""
+    """Imports and warms up what Python sessions need; forks meanwhile for servers that cannot wait."""
     from cuvette_driver import interpreter_keeper, warm_up, worker
 
     worker.prepare(importlib.util.find_spec("IPython") is not None, ipython_dir)
@@ -64,7 +64,7 @@ def load(orders: socket.socket, ipython_dir: str, modules: list[str], isolation:
 
 
 def fork(orders: socket.socket, run: Run, isolation: Isolation) -> None:
-    """Waits for one order, and forks one keeper; ends with the front."""
+    """Waits for one order and forks one keeper; the template ends when the front does."""
     assignment = receive_descriptor(orders)
     if assignment is None:
         os._exit(0)

@@ -1,11 +1,10 @@
-"""Watches what a confined session uses while code runs: disk always, memory and processes where no control group counts them."""
+"""Monitors what a confined session uses while code runs: disk always, memory and processes where no control group counts them."""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
-from typing import Any
 
 from cuvette_driver import processes
 from cuvette_driver.cgroup import ControlGroup
@@ -15,9 +14,9 @@ EVERY = 0.05
 EVERY_WITH_MEMORY = 0.03
 PAGE = os.sysconf("SC_PAGE_SIZE")
 NEARLY = 0.95
-# How often a session may be refused a process before it is ended; and, where the kernel does not tell, for how long it may be full.
+# How often a session may be refused a process before it is ended; and, where the kernel does not tell, for how long it may be at its limit.
 MOST_REFUSALS, FULL_TIMEOUT = 20, 1.0
-# With more processes and threads than this, a session has what others leave: each of its many would take a turn before theirs.
+# With more processes and threads than this, a session gets the least weight: each of them would have a time slice before those of others.
 MANY_PROCESSES = 32
 
 
@@ -36,7 +35,7 @@ class UsageMonitor:
         self.was_full_at_start = self.was_far_over_at_start = False
 
     def watch_folders(self, folders: list[int], are_new: bool = False) -> None:
-        """From when the session has its folders: by descriptors that see nothing of what is mounted inside them.
+        """Starts to watch the session's folders, by descriptors that see nothing of what is mounted inside them.
 
         New ones are not counted before code runs: they hold no more than what was put there for it.
         """
@@ -45,7 +44,7 @@ class UsageMonitor:
             self.disk.baseline = self.disk.filesystem_usage()
 
     def begin(self) -> None:
-        """An execution starts: what was used before is not its doing."""
+        """Starts an execution: what was used before is not its doing."""
         self.was_full_of_processes = False
         self.full_since = None
         self.before = {"oom": self.memory_kills(), "too-many-processes": self.group.count("pids") or 0}
@@ -54,12 +53,12 @@ class UsageMonitor:
             self.was_full_at_start, self.was_far_over_at_start = self.disk.is_full, self.disk.is_far_past
 
     def end(self) -> None:
-        """An execution has ended: from here on, it is what goes on after it."""
+        """Ends an execution: what is used from here on is not its doing."""
         self.begin()
         self.worked = processor_ticks()
 
     def has_run_since(self) -> bool:
-        """Whether anything has run since: other interpreters of the session write to the same folders."""
+        """Says whether any process has run since the execution ended: other interpreters of the session write to the same folders."""
         return processor_ticks() > self.worked
 
     @property
@@ -71,7 +70,7 @@ class UsageMonitor:
         return self.own_kills if counted is None else counted
 
     def check(self) -> str | None:
-        """The limit for which the execution is to be ended, if there is one. Ends the largest process where memory is ours to watch."""
+        """Gives the limit for which the execution is to be ended, if there is one. Kills the largest process itself where no control group limits memory."""
         self._adjust_weight()
         if self.group.count("memory") is None and self.limits["memory"]:
             self._check_memory()
@@ -86,7 +85,7 @@ class UsageMonitor:
             self.group.use_least_weight(is_last)
 
     def _is_fork_bomb(self) -> bool:
-        """Whether it goes on and on to start processes where it can have no more: that slows down everybody."""
+        """Says whether code goes on to start processes where it can have no more, which slows down every session."""
         refused = self.group.count("pids")
         if refused is not None:
             return refused - self.before["too-many-processes"] >= MOST_REFUSALS
@@ -108,7 +107,7 @@ class UsageMonitor:
             pass
 
     def hits(self, went_well: bool) -> list[str]:
-        """The limits that the execution has run into."""
+        """Lists the limits that the execution has run into."""
         found: list[str] = []
         if self.memory_kills() > self.before["oom"]:
             found.append("oom")
@@ -121,7 +120,7 @@ class UsageMonitor:
 
 
 def processor_ticks() -> int:
-    """Processor time of all processes of the session, in the kernel's own small measure."""
+    """Sums the processor time of all processes of the session, in clock ticks."""
     ticks = 0
     for pid in processes.descendants(os.getpid()):
         try:
@@ -133,7 +132,7 @@ def processor_ticks() -> int:
 
 
 def memory_of(pid: int) -> int:
-    """What a process has in memory for itself, without files."""
+    """Gives the bytes that a process has in memory for itself, without files."""
     try:
         fields = processes.read("/proc/%d/statm" % pid).split()
         return (int(fields[1]) - int(fields[2])) * PAGE
@@ -142,6 +141,5 @@ def memory_of(pid: int) -> int:
 
 
 def bytes_used_in(folder: str) -> int:
-    about: Any = os.statvfs(folder)
-    taken: int = (about.f_blocks - about.f_bfree) * about.f_frsize
-    return taken
+    about = os.statvfs(folder)
+    return (about.f_blocks - about.f_bfree) * about.f_frsize

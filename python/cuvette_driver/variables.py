@@ -1,12 +1,15 @@
-"""The user's variables, as an agent wants to see them: name, type, shape, size. Runs no code of theirs that it can avoid."""
+"""Lists the user's variables with their types, shapes and sizes. It avoids running code of the objects that it describes."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuvette_driver.display import safe_repr
 from cuvette_driver.wire import Message
+
+if TYPE_CHECKING:
+    from cuvette_driver.worker import Shell
 
 # Only these libraries' own properties are asked for; any other object may answer with code of its own.
 TRUSTED = {"numpy", "pandas", "torch", "polars", "scipy", "jax", "jaxlib", "pyarrow", "xarray"}
@@ -19,7 +22,7 @@ MOST_BITS = 1000
 _module_of, _name_of, _qualified_name_of = (type.__dict__[name].__get__ for name in ("__module__", "__name__", "__qualname__"))
 
 
-def describe(shell: Any) -> list[Message]:
+def describe(shell: Shell) -> list[Message]:
     found = [item for item in list(shell.namespace.items()) if isinstance(item[0], str) and not shell.is_hidden(item[0])]
     return [_describe(name, value) for name, value in sorted(found, key=lambda item: item[0])]
 

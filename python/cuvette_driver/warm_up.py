@@ -1,8 +1,8 @@
-"""Runs in the template what sessions will run first, so that each of them has less memory to copy for it.
+"""Warms the template up: runs what sessions will run first, so that each of them has fewer pages of memory to copy.
 
 A forked process shares the template's memory page by page, until it writes to one; and to run code is to write to it:
-counts of references change, and from Python 3.11 on the interpreter rewrites code while it is young. So what sessions
-are likely to run is moved together here, away from what none of them runs, and then run until it is old.
+reference counts change, and from Python 3.11 on the interpreter specialises code that runs often. So the code that sessions
+are likely to run is moved together here, away from what none of them runs, and then run until it is specialised.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Step = Callable[[], object]
 
 
 def steps(modules: list[str]) -> Iterator[Step]:
-    """What there is to do, in parts between which the template may fork."""
+    """Yields what there is to do, in parts between which the template may fork."""
     for name in modules:
         yield functools.partial(_attempt, name, functools.partial(importlib.import_module, name))
     ran: dict[int, types.CodeType] = {}
@@ -41,7 +41,7 @@ def steps(modules: list[str]) -> Iterator[Step]:
 
 
 def _attempt(name: str, step: Step) -> None:
-    """A module that is broken is left to the session that asks for it."""
+    """Runs a step; a module that is broken is left to the session that asks for it."""
     try:
         step()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The process that user code runs in: takes one request at a time from the keeper and answers it.
+"""Runs user code: the worker process takes one request at a time from the keeper and answers it.
 
 Everything that user code can break (streams, signal handlers, descriptors) is put right before each execution.
 """
@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import types
-from typing import Any, Callable
+from typing import Any, Callable, Protocol
 
 from cuvette_driver import execution_usage, figures, fork_hooks, imports, linux, plain_shell, variables, workspace_mount
 from cuvette_driver.display import Publisher, message_of
@@ -24,8 +24,32 @@ from cuvette_driver.wire import Channel, Message
 SAME_INTERRUPT = 1.0
 PYTHON = "%d.%d.%d" % sys.version_info[:3]
 
+
+
+class Shell(Protocol):
+    """Runs cells in a namespace of variables, and publishes what they show."""
+
+    is_ipython: bool
+
+    @property
+    def namespace(self) -> dict[str, Any]: ...
+
+    def attach(self, publisher: Publisher) -> None: ...
+
+    def warm(self) -> None:
+        """Uses once what every cell uses, so that a freshly forked process owns those pages of memory."""
+
+    def is_hidden(self, name: str) -> bool:
+        """Says whether a variable is the shell's own."""
+
+    def is_user_code(self, filename: str) -> bool: ...
+
+    def run(self, code: str, number: int) -> Message | None:
+        """Runs a cell; gives how it ended, or None if it went well."""
+
+
 # The shell is made in the zygote, so that a forked worker has it ready.
-shell: Any = None
+shell: Shell
 
 
 def prepare(with_ipython: bool, ipython_dir: str) -> None:
@@ -123,7 +147,8 @@ class Worker:
         if self.is_forked_copy:
             os._exit(exit_code(ending))  # A copy that user code forked off has come to the end of the cell.
         wait_until_read()
-        self.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.was_interrupted, "kept": kept_processes(), **execution_usage.since(before)})
+        used = execution_usage.since(before)
+        self.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.was_interrupted, "kept": kept_processes(), **used})
         if self.is_new:
             self.is_new = False
             linux.use_default_time_slices()
@@ -160,7 +185,7 @@ class Worker:
         self.send(event)
 
     def send(self, message: Message) -> None:
-        """Sends a whole message: threads take turns, and an interrupt waits until it is out."""
+        """Sends a whole message: a lock keeps threads apart, and an interrupt waits until the message is out."""
         is_main = threading.current_thread() is threading.main_thread()
         with self.sending:
             self.is_sending = is_main
@@ -187,7 +212,7 @@ class Worker:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
     def on_interrupt(self, *_: Any) -> None:
-        """The keeper repeats an interrupt, in case that one is lost; to user code, it is the same one."""
+        """Raises KeyboardInterrupt in user code, once: the keeper repeats an interrupt in case that one is lost."""
         now = time.monotonic()
         if not self.in_user_code or (self.was_interrupted and now - self.interrupted_at < SAME_INTERRUPT):
             return
@@ -207,7 +232,7 @@ class Worker:
 
 
 def enter(request: Message) -> str | None:
-    """Takes the session's folder and environment in place of the zygote's; gives what the user should hear of it."""
+    """Takes the session's folder and environment in place of the zygote's; gives a warning for the user where that fails."""
     zone = os.environ.get("TZ")
     os.environ.clear()
     os.environ.update(request["env"])
@@ -227,10 +252,7 @@ def enter(request: Message) -> str | None:
 
 
 def reset_random_state() -> None:
-    """What forked siblings must not share: the state of their random generators.
-
-    `random` and OpenSSL see to it themselves after a fork.
-    """
+    """Reseeds the random generators whose state forked siblings would share. `random` and OpenSSL do so themselves after a fork."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.set_state(("MT19937", memoryview(os.urandom(624 * 4)).cast("I"), 624))
@@ -240,7 +262,7 @@ def reset_random_state() -> None:
 
 
 def kept_processes() -> list[int]:
-    """Workers that Python itself keeps for later calls: process pools and their helpers outlive the call."""
+    """Lists the processes that Python itself keeps for later calls: process pools and their helpers outlive the call."""
     pids = [child.pid for child in multiprocessing.active_children() if child.pid]
     for name, attribute in (("multiprocessing.resource_tracker", "_resource_tracker"), ("multiprocessing.forkserver", "_forkserver")):
         helper = getattr(sys.modules.get(name), attribute, None)
@@ -253,7 +275,7 @@ def no_input(prompt: object = "", /) -> str:
 
 
 def exit_message(exit: SystemExit) -> Message:
-    """As Python itself reads sys.exit's argument: nothing is success, a number is the code, anything else is printed."""
+    """Reads sys.exit's argument as Python does: nothing is success, a number is the code, anything else is printed."""
     if exit.code is None or isinstance(exit.code, int):
         return {"status": "exit", "code": int(exit.code or 0) & 0xFF}
     try:

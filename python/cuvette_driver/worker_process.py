@@ -1,4 +1,4 @@
-"""The worker as its keeper holds it: the process, the channel to it, and its output pipes."""
+"""Forks the worker and holds what its keeper needs of it: the process, the channel to it, and its output pipes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import os
 import select
 import socket
 import traceback
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from cuvette_driver import worker
 from cuvette_driver.output_pipe import OutputPipe
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message
 
+if TYPE_CHECKING:
+    from cuvette_driver.confinement import Confinement
+
 
 class WorkerProcess:
-    def __init__(self, close_inherited: Callable[[], None], confinement: Any = None) -> None:
+    def __init__(self, close_inherited: Callable[[], None], confinement: Confinement | None = None) -> None:
         """Forks a worker; `close_inherited` closes, in the new process, what only the keeper may hold."""
         ours, theirs = socket.socketpair()
         self.pipes = (OutputPipe("stdout"), OutputPipe("stderr"))
@@ -48,7 +51,7 @@ class WorkerProcess:
                 pass  # It is dying, and will be reaped.
 
     def receive(self) -> list[Message] | None:
-        """The messages that are there now; None once the channel is at its end, or no longer makes sense."""
+        """Receives the messages that are there now; None once the channel has ended, or what comes from it is malformed."""
         self.has_unread = False
         try:
             data = b"" if self.channel is None else self.channel.recv(CHUNK, socket.MSG_DONTWAIT)

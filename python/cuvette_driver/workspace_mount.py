@@ -1,6 +1,6 @@
-"""Gives a process its session's workspace at /mnt/data, by a mount namespace of its own. It confines nothing else.
+"""Mounts a session's workspace at /mnt/data for one process, by a mount namespace of its own. It confines nothing else.
 
-Run as a program, it says whether this machine can do that.
+Run as a program, it fails where this machine cannot do that, with the reason.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The front of a Python that has already imported what sessions need: takes servers' requests, and hands out keepers.
+"""Runs the zygote's front: takes requests for sessions from servers, and hands each to a keeper that the template has forked.
 
 It serves any number of servers over one Unix socket, outlives them, and ends when it has had neither a server nor
-a session for a while. It forks nothing itself: the template does, a process that otherwise stands still (see template.py).
+a session for a while. It forks nothing itself: the template does, which otherwise stands still (see template.py).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main(path: str, modules: list[str], policy: str | None = None) -> None:
 
 
 def end_template(pid: int) -> None:
-    """It may still be importing, and write to the folder that is about to be removed."""
+    """Ends the template, which may still be importing and writing to the folder that is about to be removed."""
     if os.getppid() != pid:
         return
     deadline = time.monotonic() + LAST_CLEANING
@@ -74,7 +74,7 @@ def end_template(pid: int) -> None:
 
 
 def is_of_our_group(pid: int) -> bool:
-    """True for what libraries have started while they were imported; keepers have groups of their own."""
+    """Is true for processes that libraries started while they were imported; keepers have groups of their own."""
     try:
         return os.getpgid(pid) == os.getpgid(0)
     except OSError:
@@ -117,7 +117,7 @@ class Zygote:
                 self.idle_since = time.monotonic()
 
     def end(self) -> None:
-        """The keeper that waits for a session will not get one; what it leaves is cleaned up, as for all that have just ended."""
+        """Cleans up after the keeper that waits for a session and will not get one, and after those that have just ended."""
         for assignment in (self.pending, self.spare and self.spare[0]):
             if assignment is not None:
                 assignment.close()
@@ -129,7 +129,7 @@ class Zygote:
             self.to_clean = [name for name in self.to_clean if not self.isolation.clean_up(name)]
 
     def is_idle(self) -> bool:
-        """Nobody has used it for a while; or those who did have said that nobody will."""
+        """Is true when nobody has used the zygote for a while, or those who did have said that nobody will."""
         if self.is_dismissed and not self.servers and not self.keepers:
             return True
         return time.monotonic() - self.idle_since >= IDLE
@@ -143,7 +143,7 @@ class Zygote:
         return max(0.0, self.ordered_at + self.pace - time.monotonic()) if self.waiting else QUIET
 
     def may_order(self, is_quiet: bool) -> bool:
-        """One at a time, at an even pace, and in a quiet moment unless somebody waits: sessions at work are not held up by new ones."""
+        """Lets keepers be made one at a time, at an even pace, and in a quiet moment unless somebody waits, so that running sessions are not slowed down."""
         if self.waiting:
             return time.monotonic() >= self.ordered_at + self.pace
         return self.is_loaded and is_quiet
@@ -187,7 +187,7 @@ class Zygote:
         return ours
 
     def on_keeper(self, assignment: socket.socket) -> None:
-        """A keeper says once that it is ready; after that, silence until it ends."""
+        """Notes that a keeper is ready, which it says once, or that it has ended."""
         try:
             data = assignment.recv(CHUNK)
         except OSError:
@@ -211,7 +211,7 @@ class Zygote:
         self.close(assignment)
 
     def refuse_all(self, problem: str) -> None:
-        """A keeper could not even be made: to try again for those who wait would end the same way."""
+        """Refuses all who wait, because a keeper could not even be made: another try would end the same way."""
         while self.waiting:
             server, request = self.waiting.popleft()
             self.answer(server, {"id": request.get("id"), "error": problem})
@@ -230,7 +230,7 @@ class Zygote:
             self.spare = None
 
     def on_template(self, forks: socket.socket) -> None:
-        """It says once that it has imported everything; after that, silence until its end."""
+        """Notes that the template has imported everything, which it says once, or that it has ended."""
         self.has_template = self.is_loaded = bool(forks.recv(1))
 
     def close(self, source: socket.socket) -> None:

@@ -173,7 +173,7 @@ class WithGroups(Folders):
 
     def test_disk_is_watched_all_the_same(self):
         watching = UsageMonitor(Counted(memory=0, pids=0), {**NO_LIMITS, "disk": 10 * MIB})
-        watching.watch([self.fd])
+        watching.watch_folders([self.fd])
         watching.begin()
         self.assertIsNone(watching.check())
         self.write("a", 12 * MIB)
@@ -183,7 +183,7 @@ class WithGroups(Folders):
     def test_several_limits_at_once(self):
         group = Counted(memory=0, pids=0)
         watching = UsageMonitor(group, {**NO_LIMITS, "fileCount": 1})
-        watching.watch([self.fd])
+        watching.watch_folders([self.fd])
         watching.begin()
         self.write("a")
         self.write("b")
