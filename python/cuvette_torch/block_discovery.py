@@ -1,9 +1,9 @@
 """Finds the parts of a model by what they do, not by what they are called.
 
-A short text is run once while every module inside the blocks is listened to. The blocks are the list of modules that the residual
+A short text is run once while the output of every module inside the blocks is recorded. The blocks are the list of modules that the residual
 stream passes through; attention and MLP are the two outputs in a block whose sum, times a constant where the model has one, is what
 the block adds to the residual stream. That holds for norms after attention (Gemma 2, OLMo 2), parallel blocks (GPT-NeoX, Falcon),
-residuals that are added inside (BLOOM) and scaled ones (Granite). Where no two outputs fit, the block has no such places, and says so.
+residuals that are added inside (BLOOM) and scaled ones (Granite). Where no two outputs fit, the block has no attention and MLP sites, and says so.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import collections
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import torch
 from torch import nn
 
 from cuvette_torch import activations
-from cuvette_torch.errors import Problem
+from cuvette_torch.errors import EngineError
 
 ATTENTION = re.compile(r"attn|attention|mixer|mamba|recurrent", re.IGNORECASE)
 # Less than that share of an output in the sum means that it is not a part of it.
@@ -47,7 +47,7 @@ class Block:
 
 @dataclass
 class Record:
-    """What one block was heard to do."""
+    """The inputs and outputs of one block and of its modules in one forward pass."""
 
     module: nn.Module
     before: torch.Tensor | None = None
@@ -56,7 +56,21 @@ class Record:
     def __post_init__(self) -> None:
         # In the order in which the modules ended; only of those that were called once.
         self.outputs: dict[str, torch.Tensor] = {}
-        self.heard: set[str] = set()
+        self.called: set[str] = set()
+
+    @property
+    def input(self) -> torch.Tensor:
+        return present(self.before)
+
+    @property
+    def output(self) -> torch.Tensor:
+        return present(self.after)
+
+
+def present(tensor: torch.Tensor | None) -> torch.Tensor:
+    if tensor is None:
+        raise RuntimeError("the block has passed on no residual stream")
+    return tensor
 
 
 def text_config(model: nn.Module) -> Any:
@@ -68,10 +82,10 @@ def find_blocks(model: Any, tokens: torch.Tensor) -> list[Block]:
     config = text_config(model)
     lists = [one for one in model.modules() if isinstance(one, nn.ModuleList) and len(one) == config.num_hidden_layers]
     for blocks in sorted(lists, key=parameters_of, reverse=True):
-        records = listen(model, blocks, tokens, config.hidden_size)
+        records = run_recorded(model, blocks, tokens, config.hidden_size)
         if all(record.before is not None and record.after is not None for record in records):
             return name_parts(records, config)
-    raise Problem(
+    raise EngineError(
         "bad_model",
         "The blocks of %s cannot be found: no list of %d modules passes on a residual stream of width %d. The lab cannot look inside this model."
         % (type(model).__name__, config.num_hidden_layers, config.hidden_size),
@@ -82,13 +96,13 @@ def parameters_of(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-# -- listening ------------------------------------------------------------------------------------
+# -- recording ------------------------------------------------------------------------------------
 
 
-def listen(model: Any, blocks: nn.ModuleList, tokens: torch.Tensor, width: int) -> list[Record]:
+def run_recorded(model: Any, blocks: nn.ModuleList, tokens: torch.Tensor, width: int) -> list[Record]:
     records = [Record(block) for block in blocks]
     shape = (*tokens.shape, width)
-    handles = [handle for record in records for handle in listen_to(record, shape)]
+    handles = [handle for record in records for handle in record_hooks(record, shape)]
     try:
         model(input_ids=tokens, use_cache=False)
     finally:
@@ -97,10 +111,11 @@ def listen(model: Any, blocks: nn.ModuleList, tokens: torch.Tensor, width: int) 
     return records
 
 
-def listen_to(record: Record, shape: tuple[int, ...]) -> Iterator[Any]:
+def record_hooks(record: Record, shape: tuple[int, ...]) -> Iterator[Any]:
     def copy(found: torch.Tensor | None) -> torch.Tensor | None:
-        fits = found is not None and found.shape[-1] == shape[-1] and found.numel() == torch.Size(shape).numel()
-        return found.detach().to("cpu", torch.float64).reshape(-1, shape[-1]) if fits else None
+        if found is None or found.shape[-1] != shape[-1] or found.numel() != torch.Size(shape).numel():
+            return None
+        return found.detach().to("cpu", torch.float64).reshape(-1, shape[-1])
 
     def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
         record.before = copy(activations.of_input(args, kwargs))
@@ -114,21 +129,21 @@ def listen_to(record: Record, shape: tuple[int, ...]) -> Iterator[Any]:
         if path == "":
             continue
 
-        def hear(module: nn.Module, args: Any, output: Any, path: str = path) -> None:
+        def on_output(module: nn.Module, args: Any, output: Any, path: str = path) -> None:
             found = copy(activations.of_output(output))
             record.outputs.pop(path, None)
-            if found is not None and path not in record.heard:
+            if found is not None and path not in record.called:
                 record.outputs[path] = found
-            record.heard.add(path)
+            record.called.add(path)
 
-        yield module.register_forward_hook(hear)
+        yield module.register_forward_hook(on_output)
 
 
 # -- telling parts apart --------------------------------------------------------------------------
 
 
 def name_parts(records: list[Record], config: Any) -> list[Block]:
-    """Blocks of one kind are judged together: what one of them leaves in doubt for want of precision, the others settle."""
+    """Finds the parts of all blocks. Blocks of one kind are fitted together: what rounding hides in one of them, the others show."""
     kinds: dict[tuple[str, ...], list[Record]] = collections.defaultdict(list)
     for record in records:
         kinds[(type(record.module).__name__, *record.outputs)].append(record)
@@ -146,14 +161,14 @@ def name_parts(records: list[Record], config: Any) -> list[Block]:
 
 
 def find_parts(records: list[Record], factors: list[float]) -> tuple[tuple[str, float], tuple[str, float]] | None:
-    """The paths of attention and MLP with their factors."""
+    """Finds the paths of attention and MLP with their factors."""
     paths = list(records[0].outputs)
-    added = weighed(records, lambda record: record.after - record.before)
-    outputs = {path: weighed(records, lambda record, path=path: record.outputs[path]) for path in paths}
+    added = weighed([(record, record.output - record.input) for record in records])
+    outputs = {path: weighed([(record, record.outputs[path]) for record in records]) for path in paths}
     fits = [fit for i, first in enumerate(paths) for second in paths[i + 1 :] if (fit := fit_of(added, outputs, (first, second), factors))]
     least = min((fit.error for fit in fits), default=float("inf"))
     # The stream was rounded where it was added to: that much of an error says nothing.
-    rounding = 2 * unit_of(records[0].module) * sum(len(record.before) for record in records) ** 0.5
+    rounding = 2 * unit_of(records[0].module) * sum(len(record.input) for record in records) ** 0.5
     most = min(max(rounding, 1e-3 * float(added.norm())), 0.5 * float(added.norm()))
     if not least <= most:
         return None
@@ -177,21 +192,21 @@ def fit_of(added: torch.Tensor, outputs: dict[str, torch.Tensor], paths: tuple[s
     solved = solve(added, first, second)
     if solved is None:
         return None
-    a, b = (settle(factor, factors) for factor in solved)
+    a, b = (known_factor(factor, factors) for factor in solved)
     return Fit(float((added - a * first - b * second).norm()), paths, (a, b))
 
 
-def weighed(records: list[Record], take: Callable[[Any], torch.Tensor]) -> torch.Tensor:
-    """All positions of all records in a row, each by the length of its residual stream: some are a thousand times as long as others."""
-    return torch.cat([(take(record) / lengths(record)).reshape(-1) for record in records])
+def weighed(recorded: list[tuple[Record, torch.Tensor]]) -> torch.Tensor:
+    """Concatenates all positions of all tensors, each divided by the length of its residual stream: some are a thousand times as long as others."""
+    return torch.cat([(tensor / lengths(record)).reshape(-1) for record, tensor in recorded])
 
 
 def lengths(record: Record) -> torch.Tensor:
-    return torch.maximum(record.before.norm(dim=1), record.after.norm(dim=1)).clamp_min(1e-30).unsqueeze(1)
+    return torch.maximum(record.input.norm(dim=1), record.output.norm(dim=1)).clamp_min(1e-30).unsqueeze(1)
 
 
 def solve(added: torch.Tensor, first: torch.Tensor, second: torch.Tensor) -> tuple[float, float] | None:
-    """How often each is in the sum, by least squares; None if one of them hardly is, or both are the same."""
+    """Solves for the factor of each in the sum, by least squares; None if one of them hardly counts, or both are the same."""
     aa, bb, ab = float(first @ first), float(second @ second), float(first @ second)
     if aa == 0 or bb == 0 or ab * ab > SAME_OUTPUT * aa * bb:
         return None
@@ -201,11 +216,11 @@ def solve(added: torch.Tensor, first: torch.Tensor, second: torch.Tensor) -> tup
     return (a, b) if min(a, b) > LEAST_FACTOR else None
 
 
-def settle(factor: float, known: list[float]) -> float:
+def known_factor(factor: float, known: list[float]) -> float:
     return next((one for one in known if abs(factor - one) <= SAME_FACTOR * one), factor)
 
 
 def unit_of(module: nn.Module) -> float:
-    """The rounding of one number."""
+    """Gives the relative rounding error of one number."""
     kinds = {parameter.dtype for parameter in module.parameters() if parameter.dtype.is_floating_point}
     return max((torch.finfo(kind).eps for kind in kinds), default=torch.finfo(torch.bfloat16).eps)

@@ -1,10 +1,10 @@
-"""What goes wrong in a way that its user can act on."""
+"""Defines the errors that the engine reports to its user."""
 
 from __future__ import annotations
 
 
-class Problem(Exception):
-    """Has one of Cuvette's error codes, and a message that says what happened, with what, and what to do next."""
+class EngineError(Exception):
+    """An error that its user can act on: one of Cuvette's error codes, and a message that says what happened, with what, and what to do next."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__("[%s] %s" % (code, message))
@@ -13,4 +13,4 @@ class Problem(Exception):
 
 
 class Cancelled(Exception):
-    """Nobody waits for the answer any more."""
+    """Is raised when nobody waits for the answer any more."""

@@ -1,5 +1,5 @@
-"""Numbers drawn from a model's weights and buffers, which tell whether they are still those that were loaded: all of them are too many to look at with
-every request. Of a matrix, each row and each column gives at least one, up to a limit. A change to single numbers elsewhere is missed.
+"""Samples numbers from a model's weights and buffers, to tell whether they are still those that were loaded: all of them are too many to compare with
+every request. Each row and each column of a matrix gives at least one, up to a limit. A change to single numbers elsewhere is missed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ class Fingerprint:
     def __init__(self, model: Any) -> None:
         self.drawn = draw(model)
 
+    __hash__ = None  # type: ignore[assignment]
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Fingerprint) or self.drawn.keys() != other.drawn.keys():
             return False
@@ -30,7 +32,7 @@ class Fingerprint:
 
 @torch.inference_mode()
 def draw(model: Any) -> dict[Any, torch.Tensor]:
-    """By device and kind: one comparison for all tensors of a device takes much less time than one for each."""
+    """Samples by device and dtype: one comparison for all tensors of a device takes much less time than one for each."""
     found: dict[Any, list[torch.Tensor]] = {}
     for tensor in tensors_of(model):
         flat = tensor.detach().flatten()
@@ -47,7 +49,7 @@ def tensors_of(model: Any) -> Iterator[torch.Tensor]:
 
 
 def step_of(tensor: torch.Tensor) -> int:
-    """Without a factor in common with the length of rows, so that what is drawn moves through all columns."""
+    """Gives a step that has no factor in common with the length of rows, so that the samples move through all columns."""
     columns = tensor.shape[-1] if tensor.ndim > 0 else 1
     rows = tensor.numel() // columns
     step = tensor.numel() // min(max(rows, columns), MOST)
@@ -57,7 +59,7 @@ def step_of(tensor: torch.Tensor) -> int:
 
 
 def remakes_buffers(model: Any) -> bool:
-    """Some rotary embeddings are made anew for longer texts, by the model itself."""
+    """Says whether the model itself recomputes its rotary embedding for longer texts."""
     config = text_config(model)
     rotary = str(getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None))
     return "dynamic" in rotary or "longrope" in rotary

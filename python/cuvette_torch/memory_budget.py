@@ -1,4 +1,4 @@
-"""How much is computed at a time, and what is done when that was too much for the device."""
+"""Bounds how much is computed at a time, and tries again with less when that was too much for the device."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from typing import Callable, TypeVar
 
 import torch
 
-from cuvette_torch.errors import Problem
+from cuvette_torch.errors import EngineError
 
 T = TypeVar("T")
+# What an item costs, and the limit of what the items of a batch cost together.
+Cost = tuple[Callable[[T], float], float]
 MIB = 2**20
 
 
-class Room:
-    """Of one device: how many `tokens` are computed at a time, in how many bytes of keys and values (`cache`), and how many numbers of `logits` are held.
+class MemoryBudget:
+    """The limits of one device: the `tokens` that are computed at a time, the bytes of their KV cache (`cache`), and the numbers of `logits` that are held.
 
-    As many bytes as `kept` stay for later requests.
+    Up to `kept` bytes stay cached for later requests.
     """
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        # Lets go of what is kept without need.
+        # Evicts what is cached.
         self.release: Callable[[], None] = lambda: None
         whole = torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else 2048 * MIB
         self.tokens = 16384 if device.type == "cuda" else 2048
@@ -30,9 +32,9 @@ class Room:
         self.kept = whole // 8
         self.logits = 16 * MIB if device.type == "cuda" else 8 * MIB
 
-    def in_parts(self, items: Sequence[T], costs: Sequence[tuple[Callable[[T], float], float]], work: Callable[[Sequence[T]], None], what: str) -> None:
-        """Does the work on as many items at a time as fit; for each cost, what they cost together stays below its limit. If the device has no room for that
-        many, it is tried again with half of them. The work must not mind being done twice."""
+    def in_batches(self, items: Sequence[T], costs: Sequence[Cost[T]], work: Callable[[Sequence[T]], None], what: str) -> None:
+        """Does the work on as many items at a time as fit; for each cost, what they cost together stays below its limit. When the device runs out of
+        memory, it tries again with half of the items; so the work must not mind being done twice."""
         waiting = parts(items, costs)
         while waiting:
             part = waiting.pop(0)
@@ -42,7 +44,7 @@ class Room:
                 if not is_out_of_memory(error):
                     raise
                 if len(part) == 1:
-                    raise self.too_large(what) from error
+                    raise self.too_large_error(what) from error
             else:
                 continue
             # Here, the error and with it the tensors of the frames that it passed are gone.
@@ -56,17 +58,17 @@ class Room:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def too_large(self, what: str) -> Problem:
+    def too_large_error(self, what: str) -> EngineError:
         free = "" if self.device.type != "cuda" else " (%d MiB of it are free)" % (torch.cuda.mem_get_info(self.device)[0] // MIB)
-        return Problem(
+        return EngineError(
             "too_large",
             "The memory of %s%s is not enough for %s, even for one at a time. Use shorter prompts, load the model in bfloat16, 8bit or 4bit, "
             "or delete tensors that code of yours holds there." % (self.device, free, what),
         )
 
 
-def parts(items: Sequence[T], costs: Sequence[tuple[Callable[[T], float], float]]) -> list[Sequence[T]]:
-    """One after the other, as many as fit together, but at least one."""
+def parts(items: Sequence[T], costs: Sequence[Cost[T]]) -> list[Sequence[T]]:
+    """Splits the items in their order: as many as fit together, but at least one."""
     found: list[list[T]] = []
     sums = [0.0] * len(costs)
     for item in items:

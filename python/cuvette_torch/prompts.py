@@ -1,10 +1,10 @@
-"""Prompts and their variants, as they are computed: each different prompt once, and a variant only from its first change on."""
+"""Groups a request's variants by prompt, so that each different prompt is computed once, and a variant only from its first change on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -12,32 +12,41 @@ from cuvette_torch import positions
 from cuvette_torch.interventions import Intervention
 from cuvette_torch.requests import Variant
 
+if TYPE_CHECKING:
+    from cuvette_torch.prefix_cache import CachedPrompt
+
 
 @dataclass(eq=False)
-class Text:
+class Prompt:
     tokens: tuple[int, ...]
-    works: list[Work] = field(default_factory=list)
-    # Once it has been computed as it is.
-    base: Any = None
+    variants: list[PromptVariant] = field(default_factory=list)
+    # Set once the prompt has been computed without changes.
+    cached: CachedPrompt | None = None
+
+    @property
+    def computed(self) -> CachedPrompt:
+        if self.cached is None:
+            raise RuntimeError("the prompt has not been computed yet")
+        return self.cached
 
 
 @dataclass(eq=False)
-class Work:
-    """One variant, with its place among the results."""
+class PromptVariant:
+    """One variant of a prompt, with its number among the results."""
 
     number: int
-    text: Text
+    prompt: Prompt
     interventions: list[Intervention]
     # The first position that it computes itself; its length if it is the prompt as it is.
     first: int
 
     @property
     def is_changed(self) -> bool:
-        return self.first < len(self.text.tokens)
+        return self.first < len(self.prompt.tokens)
 
-    def sites(self, start: int, end: int) -> Iterator[tuple[int, Intervention]]:
-        """Where something is done, from one position to before another, which may be behind the prompt's end."""
-        length = len(self.text.tokens)
+    def edits(self, start: int, end: int) -> Iterator[tuple[int, Intervention]]:
+        """Yields each intervention with its position, from `start` to before `end`, which may be behind the prompt's end."""
+        length = len(self.prompt.tokens)
         for intervention in self.interventions:
             found = positions.resolve(intervention.positions, length)
             if positions.goes_on(intervention.positions):
@@ -45,22 +54,23 @@ class Work:
             yield from ((position, intervention) for position in found if start <= position < end)
 
 
-def texts_of(prompts: Sequence[tuple[int, ...]], variants: Sequence[Variant], resumes: bool) -> list[Text]:
-    texts: dict[tuple[int, ...], Text] = {}
+def prompts_of(rows: Sequence[tuple[int, ...]], variants: Sequence[Variant], supports_kv_cache: bool) -> list[Prompt]:
+    """`rows` are the tokens of the request's prompts."""
+    prompts: dict[tuple[int, ...], Prompt] = {}
     for number, variant in enumerate(variants):
-        tokens = prompts[variant.prompt]
-        text = texts.setdefault(tokens, Text(tokens))
-        text.works.append(Work(number, text, variant.interventions, first_change(variant, len(tokens), resumes)))
-    return list(texts.values())
+        tokens = rows[variant.prompt]
+        prompt = prompts.setdefault(tokens, Prompt(tokens))
+        prompt.variants.append(PromptVariant(number, prompt, variant.interventions, first_change(variant, len(tokens), supports_kv_cache)))
+    return list(prompts.values())
 
 
-def first_change(variant: Variant, length: int, resumes: bool) -> int:
+def first_change(variant: Variant, length: int, supports_kv_cache: bool) -> int:
     changed = [position for one in variant.interventions for position in positions.resolve(one.positions, length)]
-    return min(changed) * resumes if changed else length
+    return min(changed) * supports_kv_cache if changed else length
 
 
 def batch_of(rows: Iterable[Sequence[int]]) -> torch.Tensor:
-    """Filled up at their ends, which nothing before there sees."""
+    """Pads the rows at their ends, which nothing before there attends to."""
     rows = list(rows)
     longest = max(map(len, rows))
     return torch.tensor([[*row, *([0] * (longest - len(row)))] for row in rows])

@@ -1,4 +1,4 @@
-"""What an interpreter's startup code calls: loads the model, serves it, and gives back what code is to have as variables."""
+"""Starts the engine from an interpreter's startup code: loads the model, serves it, and gives back what code is to have as variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cuvette_torch.server import Server
 def start(
     folder: str, socket: str, dtype: str = "auto", device: str | None = None, quantization: str | None = None, threads: int | None = None
 ) -> tuple[Any, Any, Captures]:
-    """The model, its tokenizer, and the lab's captures."""
+    """Gives the model, its tokenizer, and the lab's captures."""
     if threads is not None:
         torch.set_num_threads(threads)
     model = load_model(folder, dtype, device, quantization)

@@ -1,4 +1,4 @@
-"""Messages with tensors over a stream socket: a length, a header in JSON, then the numbers of the tensors, little-endian, one after the other.
+"""Frames messages with tensors over a stream socket: a length, a header in JSON, then the numbers of the tensors, little-endian, one after the other.
 
 The header names each tensor's kind and shape. Nothing is ever unpickled.
 """

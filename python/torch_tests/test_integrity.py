@@ -16,7 +16,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from cuvette_torch.captures import Captures
 from cuvette_torch.engine import Engine
-from cuvette_torch.errors import Problem
+from cuvette_torch.errors import EngineError
 from cuvette_torch.fingerprint import step_of
 
 PROMPT = torch.tensor([1, 2, 3], dtype=torch.int32)
@@ -35,7 +35,7 @@ class Changing(unittest.TestCase):
 
     @contextmanager
     def refused(self, why: str) -> Iterator[None]:
-        with self.assertRaisesRegex(Problem, why):
+        with self.assertRaisesRegex(EngineError, why):
             yield
             run(self.engine)
 
@@ -89,7 +89,7 @@ class Changing(unittest.TestCase):
             if not handles:
                 handles.append(self.model.model.layers[0].register_forward_hook(lambda module, args, output: output * 2))
 
-        with self.assertRaisesRegex(Problem, "hooks on the model"):
+        with self.assertRaisesRegex(EngineError, "hooks on the model"):
             run(self.engine, meddle, tokens)
         handles[0].remove()
         expected = run(Engine(make("llama"), None, Captures()), tokens=tokens)

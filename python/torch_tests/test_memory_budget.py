@@ -9,10 +9,10 @@ from small_models import make
 
 from cuvette_torch.captures import Captures
 from cuvette_torch.engine import Engine
-from cuvette_torch.errors import Problem
-from cuvette_torch.memory_budget import Room, is_out_of_memory, parts
-from cuvette_torch.prefix_cache import BaseBatch, BaseRuns
-from cuvette_torch.prompts import Text
+from cuvette_torch.errors import EngineError
+from cuvette_torch.memory_budget import MemoryBudget, is_out_of_memory, parts
+from cuvette_torch.prefix_cache import CachedBatch, PrefixCache
+from cuvette_torch.prompts import Prompt
 from cuvette_torch.sae_encoders import SaeEncoders
 
 CPU = torch.device("cpu")
@@ -25,15 +25,15 @@ class Memory(unittest.TestCase):
         self.assertEqual(parts([], [(lambda item: item, 6)]), [])
 
     def test_a_part_that_does_not_fit_is_halved_until_it_does(self) -> None:
-        room, done, released = Room(CPU), [], []
-        room.release = lambda: released.append(True)
+        budget, done, released = MemoryBudget(CPU), [], []
+        budget.release = lambda: released.append(True)
 
         def work(items: list[int]) -> None:
             if len(items) > 2:
                 raise torch.OutOfMemoryError("CUDA out of memory")
             done.append(items)
 
-        room.in_parts(list(range(7)), [(lambda item: 1, 7)], work, "the items")
+        budget.in_batches(list(range(7)), [(lambda item: 1, 7)], work, "the items")
         self.assertEqual(done, [[0, 1], [2, 3], [4, 5], [6]])
         self.assertTrue(released)
 
@@ -41,11 +41,11 @@ class Memory(unittest.TestCase):
         def fail(items: list[int]) -> None:
             raise MemoryError
 
-        with self.assertRaisesRegex(Problem, "The memory of cpu is not enough for the items, even for one at a time") as caught:
-            Room(CPU).in_parts([1, 2], [(lambda item: 1, 2)], fail, "the items")
+        with self.assertRaisesRegex(EngineError, "The memory of cpu is not enough for the items, even for one at a time") as caught:
+            MemoryBudget(CPU).in_batches([1, 2], [(lambda item: 1, 2)], fail, "the items")
         self.assertEqual(caught.exception.code, "too_large")
         with self.assertRaises(ZeroDivisionError):
-            Room(CPU).in_parts([1], [(lambda item: 1, 2)], lambda items: 1 / 0, "the items")
+            MemoryBudget(CPU).in_batches([1], [(lambda item: 1, 2)], lambda items: 1 / 0, "the items")
 
     def test_the_processor_is_out_of_memory_in_its_own_words(self) -> None:
         with self.assertRaises(RuntimeError) as caught:
@@ -53,18 +53,18 @@ class Memory(unittest.TestCase):
         self.assertTrue(is_out_of_memory(caught.exception))
 
     def test_prompts_used_longest_ago_are_let_go_with_all_of_their_batch(self) -> None:
-        runs = BaseRuns()
-        texts = [Text((number,)) for number in range(4)]
-        runs.keep(texts[:2], BaseBatch(None, torch.zeros(2, 1, 100)))
-        runs.keep(texts[2:], BaseBatch(None, torch.zeros(2, 1, 100)))
-        self.assertIsNotNone(runs.recall(texts[0], False))
-        runs.trim(900)
-        self.assertEqual([runs.recall(text, False) is not None for text in texts], [True, True, False, False])
+        cache = PrefixCache()
+        texts = [Prompt((number,)) for number in range(4)]
+        cache.put(texts[:2], CachedBatch(None, torch.zeros(2, 1, 100)))
+        cache.put(texts[2:], CachedBatch(None, torch.zeros(2, 1, 100)))
+        self.assertIsNotNone(cache.get(texts[0], False))
+        cache.evict(900)
+        self.assertEqual([cache.get(text, False) is not None for text in texts], [True, True, False, False])
 
     def test_a_known_prompt_gives_the_same_as_a_new_one(self) -> None:
         engine = Engine(make("llama"), None, Captures())
         header = dict(do="run", lengths=[4], variants=[[0, [[1, "resid_post", "add", [-1], 0, -1]]]], taps=[], logits=[0, -1], surprise=True)
-        tensors = [torch.tensor([5, 6, 7, 8], dtype=torch.int32), torch.ones(1, engine.subject.width)]
+        tensors = [torch.tensor([5, 6, 7, 8], dtype=torch.int32), torch.ones(1, engine.model_info.width)]
         first = engine.answer(header, tensors, lambda: None)[1]
         calls = []
         engine.model.register_forward_pre_hook(lambda *_: calls.append(True))
@@ -74,9 +74,9 @@ class Memory(unittest.TestCase):
         self.assertEqual(len(calls), 1)
 
     def test_an_encoder_that_had_to_go_is_missed(self) -> None:
-        room = Room(CPU)
-        room.kept = 1000
-        encoders = SaeEncoders(CPU, room)
+        budget = MemoryBudget(CPU)
+        budget.kept = 1000
+        encoders = SaeEncoders(CPU, budget)
         for number in range(3):
             encoders.add(number, torch.ones(10, 10))
         rows = torch.ones(2, 10)

@@ -12,7 +12,7 @@ from test_architectures import PLACES, generate, prompts, run
 
 from cuvette_torch.captures import Captures
 from cuvette_torch.engine import Engine
-from cuvette_torch.errors import Problem
+from cuvette_torch.errors import EngineError
 
 
 @unittest.skipIf(importlib.util.find_spec("accelerate") is None, "accelerate is not installed")
@@ -33,7 +33,7 @@ class Spread(unittest.TestCase):
 
     def test_answers_as_the_whole_model_does(self) -> None:
         texts = prompts(6, 9, 4)
-        vectors = torch.randn(1, self.whole.subject.width, generator=torch.Generator().manual_seed(1))
+        vectors = torch.randn(1, self.whole.model_info.width, generator=torch.Generator().manual_seed(1))
         steered = [[text, [[2, "resid_post", "add", [-1], 0, -1]]] for text in range(3)]
         asked = dict(taps=[[layer, place, [0, -1]] for layer in range(3) for place in PLACES], logits=[-1], surprise=True)
         for variants in (None, steered):
@@ -50,7 +50,7 @@ class Spread(unittest.TestCase):
         self.engine.integrity.check_numbers()
         with torch.no_grad():
             self.engine.model.model.layers[0].mlp.up_proj.weight.mul_(2)
-        with self.assertRaises(Problem):
+        with self.assertRaises(EngineError):
             self.engine.integrity.check()
 
 

@@ -95,8 +95,8 @@ class Serving(unittest.TestCase):
         def run_out(*_: Any) -> None:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-        self.engine.room.clear = fail
-        self.addCleanup(self.engine.room.__dict__.pop, "clear", None)
+        self.engine.budget.clear = fail
+        self.addCleanup(self.engine.budget.__dict__.pop, "clear", None)
         peer = self.connect()
         self.answers(run_out)
         self.ask(peer, 1)
