@@ -179,9 +179,7 @@ class IPythonShell:
     def _show(self, value: Any) -> None:
         """Shows a value; a number or a pandas table looks the same without IPython's formatters, for a fraction of the memory that they touch."""
         kind = type(value)
-        is_plain = kind in SAME_BY_REPR or (
-            hasattr(kind, "_repr_html_") and not any(hasattr(kind, method) for method in FORMATTER_METHODS)
-        )
+        is_plain = kind in SAME_BY_REPR or (hasattr(kind, "_repr_html_") and not any(hasattr(kind, method) for method in FORMATTER_METHODS))
         if not is_plain or sum(map(len, self._printers)) != self._initial_printers:
             self.shell.displayhook(value)
             return

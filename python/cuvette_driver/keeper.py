@@ -40,6 +40,7 @@ class KeptProcess(Protocol):
 
     pid: int
     channel: socket.socket | None
+
     @property
     def pipes(self) -> Sequence[OutputPipe]: ...
 

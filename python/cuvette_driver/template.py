@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 FOR_PROGRAMS = "--programs"
 
 
-
 def main(orders: socket.socket, ipython_dir: str, modules: list[str], isolation: Isolation) -> None:
     gc.disable()
     linux.name_process("cuvette-zygote")

@@ -25,7 +25,6 @@ SAME_INTERRUPT = 1.0
 PYTHON = "%d.%d.%d" % sys.version_info[:3]
 
 
-
 class Shell(Protocol):
     """Runs cells in a namespace of variables, and publishes what they show."""
 

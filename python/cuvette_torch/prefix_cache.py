@@ -26,7 +26,6 @@ class CachedBatch:
         tensors = [tensor for pair in self.layers or [] for tensor in pair]
         return sum(tensor.numel() * tensor.element_size() for tensor in [*tensors, *([] if self.last is None else [self.last])])
 
-
     def last_at(self, rows: list[int], positions: list[int]) -> torch.Tensor:
         if self.last is None:
             raise RuntimeError("the batch was not computed up to the head")

@@ -213,7 +213,9 @@ class Awaiting(SessionTest):
         self.assertEqual(self.session.value("import asyncio\nawait asyncio.sleep(0.001, 'slept')"), "slept")
 
     def test_tasks_go_on_in_the_next_cell(self):
-        self.run_ok("import asyncio\nasync def work():\n    await asyncio.sleep(0.01)\n    return 'worked'\ntask = asyncio.ensure_future(work())\nawait asyncio.sleep(0)")
+        self.run_ok(
+            "import asyncio\nasync def work():\n    await asyncio.sleep(0.01)\n    return 'worked'\ntask = asyncio.ensure_future(work())\nawait asyncio.sleep(0)"
+        )
         self.assertEqual(self.session.value("await task"), "worked")
 
     def test_error_in_an_await(self):

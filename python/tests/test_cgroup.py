@@ -26,7 +26,18 @@ FILES = {
         "cpu": ("tasks", "cgroup.procs", "cpu.cfs_quota_us", "cpu.shares"),
     },
     2: {
-        "": ("cgroup.procs", "cgroup.subtree_control", "memory.max", "memory.swap.max", "memory.events", "pids.max", "pids.events", "pids.current", "cpu.max", "cpu.weight"),
+        "": (
+            "cgroup.procs",
+            "cgroup.subtree_control",
+            "memory.max",
+            "memory.swap.max",
+            "memory.events",
+            "pids.max",
+            "pids.events",
+            "pids.current",
+            "cpu.max",
+            "cpu.weight",
+        ),
     },
 }
 

@@ -101,7 +101,10 @@ class Whole(SessionTest):
             for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP, signal.SIGUSR1):
                 errno_of(os.kill, 1, number)
             paths = ("environ", "mem", "maps")
-            return [errno_of(os.open, "/proc/1/" + name, os.O_RDONLY) for name in paths] + [errno_of(os.listdir, "/proc/1/fd"), errno_of(os.readlink, "/proc/1/root")]
+            return [errno_of(os.open, "/proc/1/" + name, os.O_RDONLY) for name in paths] + [
+                errno_of(os.listdir, "/proc/1/fd"),
+                errno_of(os.readlink, "/proc/1/root"),
+            ]
 
         def attacked(life):
             life.protect_keeper()
@@ -168,7 +171,10 @@ class Whole(SessionTest):
     def test_limits(self):
         def found():
             kinds = (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_CORE)
-            return [resource.getrlimit(kind)[1] for kind in kinds] + [resource.getrlimit(resource.RLIMIT_DATA)[1] > LIMITS["memory"], len(os.sched_getaffinity(0))]
+            return [resource.getrlimit(kind)[1] for kind in kinds] + [
+                resource.getrlimit(resource.RLIMIT_DATA)[1] > LIMITS["memory"],
+                len(os.sched_getaffinity(0)),
+            ]
 
         self.assertEqual(self.in_worker(found), [77, 10 * MIB, 64, 0, True, 1])
 

@@ -234,10 +234,15 @@ class Command(unittest.TestCase):
         with open(os.path.join(DRIVER, "__main__.py")) as file:
             text = file.read()
         self.assertLess(text.index("sys.version_info < (3, 9)"), text.index("from cuvette_driver"))
-        self.assertNotIn("f\"", text)
+        self.assertNotIn('f"', text)
 
     def test_without_a_socket_fails(self):
-        done = subprocess.run([sys.executable, os.path.join(DRIVER, "__main__.py"), "--policy=/no/such/file", "/no/such/folder/sock"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE)
+        done = subprocess.run(
+            [sys.executable, os.path.join(DRIVER, "__main__.py"), "--policy=/no/such/file", "/no/such/folder/sock"],
+            check=False,
+            capture_output=True,
+            timeout=PATIENCE,
+        )
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(b"/no/such/file" if os.geteuid() != 0 else b"No such file", done.stderr)
 

@@ -55,7 +55,9 @@ class MissingPackages(SessionTest):
         self.assertEqual((outcome.installs, outcome.done["ename"]), ([], "ModuleNotFoundError"))
 
     def test_not_asked_for_in_a_thread(self):
-        outcome = self.run_ok("import threading\ndef f():\n    try: import missing_a\n    except ImportError: print('no')\nt = threading.Thread(target=f)\nt.start()\nt.join()")
+        outcome = self.run_ok(
+            "import threading\ndef f():\n    try: import missing_a\n    except ImportError: print('no')\nt = threading.Thread(target=f)\nt.start()\nt.join()"
+        )
         self.assertEqual((outcome.installs, outcome.stdout), ([], "no\n"))
 
     def test_hint_is_in_the_error(self):

@@ -92,7 +92,9 @@ class Ends(SessionTest):
         self.assert_soon(lambda: not os.path.exists(os.path.dirname(self.session.path)), "the end of its folder")
 
     def start_children(self):
-        self.session.start("import subprocess, time\na = subprocess.Popen(['sleep', '60'])\nb = subprocess.Popen(['setsid', 'sleep', '60'])\nprint(a.pid, b.pid)\ntime.sleep(60)")
+        self.session.start(
+            "import subprocess, time\na = subprocess.Popen(['sleep', '60'])\nb = subprocess.Popen(['setsid', 'sleep', '60'])\nprint(a.pid, b.pid)\ntime.sleep(60)"
+        )
         return tuple(map(int, self.session.read_until("\n").split()))
 
     def test_stop_ends_the_whole_tree(self):

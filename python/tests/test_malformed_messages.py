@@ -10,7 +10,25 @@ from harness import LIMIT, PATIENCE, Connection, SessionTest
 
 SEED = 20261116
 OPS = ("execute", "interrupt", "continue", "ack", "variables", "reset", "answer", "leave", "spawn", "dismiss", "", "no such thing")
-FIELDS = ("id", "code", "cell", "args", "timeout", "limit", "program", "reason", "seq", "installed", "paths", "hint", "owner", "socket", "cwd", "env", "startup")
+FIELDS = [
+    "id",
+    "code",
+    "cell",
+    "args",
+    "timeout",
+    "limit",
+    "program",
+    "reason",
+    "seq",
+    "installed",
+    "paths",
+    "hint",
+    "owner",
+    "socket",
+    "cwd",
+    "env",
+    "startup",
+]
 PROPER = (
     {"op": "execute", "id": "1", "code": "1", "cell": 1, "timeout": 5, "limit": LIMIT},
     {"op": "execute", "id": "1", "code": "print(1)", "cell": 1, "timeout": None, "limit": 10},
@@ -32,8 +50,9 @@ class Fuzz:
         choose = self.random
         plain = [None, True, False, 0, -1, 1, 0.5, 1e308, -1e308, float("inf"), float("nan"), 10**30, "", "x", "1", "\ud800", "\0", "é" * 50]
         if depth and choose.random() < 0.3:
-            make = {"list": lambda: [self.value(depth - 1) for _ in range(choose.randrange(3))], "object": lambda: {choose.choice(FIELDS): self.value(depth - 1)}}
-            return make[choose.choice(("list", "object"))]()
+            if choose.choice(("list", "object")) == "list":
+                return [self.value(depth - 1) for _ in range(choose.randrange(3))]
+            return {choose.choice(FIELDS): self.value(depth - 1)}
         return choose.choice(plain)
 
     def message(self):
@@ -115,6 +134,7 @@ class FromServers:
 
     def test_known_nonsense(self):
         execute = {"op": "execute", "id": "x", "code": "print(1)", "cell": 1, "timeout": 5, "limit": 1000}
+        # fmt: off
         cases = [
             b"[" * 100_000 + b"\n",
             b'{"op":' + b"[" * 100_000 + b"\n",
@@ -128,6 +148,7 @@ class FromServers:
             b'{"op":"ack","seq":"x"}\n', b'{"op":"ack","seq":' + b"9" * 5000 + b"}\n", b"\0\n", b"\xff\xfe\n", b"\n", b"null\n",
             b'{"op":"leave","linger":100,"owner":["a","b"]}\n', b'{"op":"leave","linger":100,"owner":5}\n', b'{"op":"leave","linger":100,"owner":[]}\n',
         ]
+        # fmt: on
         for case in cases:
             with self.subTest(case[:60]):
                 self.say(case)
@@ -185,11 +206,14 @@ class Programs(FromServers, SessionTest):
             raise AssertionError("no longer served after %r" % (what,)) from error
 
     def test_known_programs_that_cannot_be(self):
-        for program in (
+        # fmt: off
+        programs = (
             None, 5, [], {}, {"steps": []}, {"steps": None}, {"steps": [{}]}, {"steps": ["x"]}, {"steps": [{"argv": []}]}, {"steps": [{"argv": [5]}]},
             {"steps": [{"argv": ["echo"]}], "cwd": 5}, {"steps": [{"argv": ["echo"]}], "cwd": "/", "env": 5}, {"steps": [{"argv": ["echo"]}], "cwd": "/", "env": {}, "stdin": 5},
             {"steps": [{"argv": ["echo"]}], "cwd": "/", "env": {}, "limits": {"no such": 5}}, {"steps": [{"argv": ["echo"], "env": 5}], "cwd": "/", "env": {}, "limits": {"memory": "x"}},
-        ):
+        )
+        # fmt: on
+        for program in programs:
             with self.subTest(program):
                 message = {"op": "execute", "id": "x", "code": "", "cell": 1, "timeout": 5, "limit": 1000, "program": program}
                 self.say(json.dumps(message).encode() + b"\n")
@@ -226,14 +250,17 @@ class Zygotes(SessionTest):
     def test_known_nonsense(self):
         spawn = {"op": "spawn", "id": 1, "cwd": "/", "env": {}, "linger": 1, "startup": None}
         socket = os.path.join(self.zygote.folder, "nonsense", "sock")
-        for case in (
+        # fmt: off
+        cases = (
             b"[" * 100_000, b"{}", b"[]", b"\xff", b'{"op":"spawn"}', b'{"op":"spawn","id":1,"socket":5}',
             *(json.dumps({**spawn, **different}).encode() for different in (
                 {"socket": ""}, {"socket": "x" * 300}, {"socket": "\0"}, {"socket": "/proc/x/sock"}, {"socket": None},
                 {"socket": socket, "linger": "x"}, {"socket": socket, "owner": 5}, {"socket": socket, "env": 5}, {"socket": socket, "cwd": 5}, {"socket": socket, "mounts": 5},
             )),
             json.dumps({name: value for name, value in {**spawn, "socket": socket}.items() if name != "id"}).encode(),
-        ):
+        )
+        # fmt: on
+        for case in cases:
             with self.subTest(case[:60]):
                 self.say(case + b"\n")
                 self.assert_serves(case[:60])
@@ -266,10 +293,13 @@ class Forged(SessionTest):
         self.assertGreater(done["seq"], 0)
 
     def test_end_of_the_execution(self):
-        for forged in (
+        # fmt: off
+        forgeries = (
             {}, {"id": "other"}, {"seq": -5}, {"seq": 10**15}, {"cpu": {}}, {"cpu": True}, {"cpu": "x"}, {"cpu": float("nan")}, {"cpu": float("inf")}, {"cpu": 10**400}, {"peak": None}, {"peak": float("nan")}, {"status": "great"}, {"status": 5}, {"code": "x"}, {"code": [1]}, {"code": True}, {"code": 10**400},
             {"ename": 5}, {"stopped": 5}, {"cause": 5}, {"ended": 5}, {"wall": "x"}, {"death": 5}, {"hit": ["x"]}, {"steps": 5}, {"signal": 5}, {"oom": "x"}, {"interrupted": "x"}, {"kept": 5}, {"kept": ["x", 1, -1]},
-        ):
+        )
+        # fmt: on
+        for forged in forgeries:
             with self.subTest(forged):
                 outcome = self.forge(json.dumps({"ev": "done", **forged}).encode() + b"\n")
                 self.assert_proper(outcome.done)
@@ -279,8 +309,9 @@ class Forged(SessionTest):
     def test_random_messages(self):
         fuzz = Fuzz(SEED + 3)
         kinds = ("display", "result", "error", "install", "variables", "done", "ready", "missed", "stream", "hello", "restarted", "reset", 5, None)
+        names = ["id", "seq", "data", "metadata", "traceback", "ename", "evalue", "name", "variables", "text", "cpu"]
         for _ in range(20):
-            message = {"ev": fuzz.random.choice(kinds), **{name: fuzz.value() for name in fuzz.random.sample(("id", "seq", "data", "metadata", "traceback", "ename", "evalue", "name", "variables", "text", "cpu"), 3)}}
+            message = {"ev": fuzz.random.choice(kinds), **{name: fuzz.value() for name in fuzz.random.sample(names, 3)}}
             outcome = self.session.start(self.CODE % (json.dumps(message).encode() + b"\n"))
             with self.subTest(message):
                 self.session.finish(outcome)

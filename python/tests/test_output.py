@@ -209,11 +209,16 @@ class BrokenStreams(SessionTest):
         self.assertEqual(self.run_ok("import sys, io\nsys.stdout = io.StringIO()\n'seen'").result, "'seen'")
 
     def test_redirection_works(self):
-        outcome = self.run_ok("import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as caught:\n    print('caught')\nprint('free')\ncaught.getvalue()")
+        outcome = self.run_ok(
+            "import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as caught:\n    print('caught')\nprint('free')\ncaught.getvalue()"
+        )
         self.assertEqual((outcome.stdout, outcome.result), ("free\n", "'caught\\n'"))
 
     def test_streams_look_like_files(self):
-        self.assertEqual(self.session.value("import sys\nsys.stdout.fileno(), sys.stderr.fileno(), sys.stdout.isatty(), sys.stdout.encoding, sys.stdout.writable()"), (1, 2, False, "utf-8", True))
+        self.assertEqual(
+            self.session.value("import sys\nsys.stdout.fileno(), sys.stderr.fileno(), sys.stdout.isatty(), sys.stdout.encoding, sys.stdout.writable()"),
+            (1, 2, False, "utf-8", True),
+        )
 
 
 class Threads(SessionTest):
@@ -226,7 +231,9 @@ class Threads(SessionTest):
         self.assert_works()
 
     def test_a_chatty_thread_does_not_harm_the_next_call(self):
-        self.run_ok("import threading, time\nrunning = True\ndef chat():\n    while running:\n        print('chat')\n        time.sleep(0.001)\nthread = threading.Thread(target=chat)\nthread.start()")
+        self.run_ok(
+            "import threading, time\nrunning = True\ndef chat():\n    while running:\n        print('chat')\n        time.sleep(0.001)\nthread = threading.Thread(target=chat)\nthread.start()"
+        )
         time.sleep(0.1)
         for number in range(20):
             self.assertEqual(self.session.value("%d" % number), number)

@@ -107,7 +107,12 @@ class Forks(SessionTest):
 
     def test_exit_code_of_a_child_reaches_its_parent(self):
         for ending, code in (("raise SystemExit(7)", 7), ("1 / 0", 1), ("pass", 0)):
-            self.assertEqual(self.session.value("import os\npid = os.fork()\nif pid == 0:\n    %s\nelse:\n    status = os.waitpid(pid, 0)[1]\nos.WEXITSTATUS(status)" % ending), code)
+            self.assertEqual(
+                self.session.value(
+                    "import os\npid = os.fork()\nif pid == 0:\n    %s\nelse:\n    status = os.waitpid(pid, 0)[1]\nos.WEXITSTATUS(status)" % ending
+                ),
+                code,
+            )
 
     def test_child_that_stays(self):
         outcome = self.run_ok("import os, time\nif os.fork() == 0: time.sleep(1000)")
@@ -118,7 +123,9 @@ class Forks(SessionTest):
 
 class Pools(SessionTest):
     def test_pool_survives_between_cells(self):
-        self.run_ok("import multiprocessing, time\ndef square(n): return n * n\npool = multiprocessing.get_context('fork').Pool(2)\npids = sorted(p.pid for p in multiprocessing.active_children())")
+        self.run_ok(
+            "import multiprocessing, time\ndef square(n): return n * n\npool = multiprocessing.get_context('fork').Pool(2)\npids = sorted(p.pid for p in multiprocessing.active_children())"
+        )
         outcome = self.run_ok("time.sleep(0.01)")
         self.assertEqual(outcome.done["ended"], [])
         self.assertEqual(self.session.value("pool.map(square, range(5))"), [0, 1, 4, 9, 16])
@@ -128,7 +135,9 @@ class Pools(SessionTest):
         self.run_ok("pool.terminate()\npool.join()")
 
     def test_executor_survives_between_cells(self):
-        self.run_ok("import concurrent.futures, multiprocessing\nexecutor = concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context('fork'))\nexecutor.submit(abs, -1).result();")
+        self.run_ok(
+            "import concurrent.futures, multiprocessing\nexecutor = concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context('fork'))\nexecutor.submit(abs, -1).result();"
+        )
         self.assertEqual(self.session.value("executor.submit(abs, -5).result()"), 5)
 
     def test_spawned_pool_survives_between_cells(self):
@@ -136,7 +145,9 @@ class Pools(SessionTest):
         self.assertEqual(self.session.value("pool.apply(abs, (-6,))"), 6)
 
     def test_pool_ends_with_the_session(self):
-        pids = self.session.value("import multiprocessing\npool = multiprocessing.get_context('fork').Pool(2)\n[p.pid for p in multiprocessing.active_children()]")
+        pids = self.session.value(
+            "import multiprocessing\npool = multiprocessing.get_context('fork').Pool(2)\n[p.pid for p in multiprocessing.active_children()]"
+        )
         self.assertTrue(all(map(is_running, pids)))
         self.session.stop()
         self.assert_soon(lambda: not any(map(is_running, pids)), "the pool's end")

@@ -11,15 +11,16 @@ from harness import DRIVER, Session, commands, is_running, start_time
 from program_helpers import ProgramTest
 
 
-def can_place():
+def can_mount_workspace():
     if sys.platform != "linux":
         return False
-    place = os.path.join(DRIVER, "place.py")
-    return subprocess.run([sys.executable, place], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    command = [sys.executable, os.path.join(DRIVER, "workspace_mount.py")]
+    silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.run(command, check=False, **silent).returncode == 0
 
 
-@unittest.skipUnless(can_place(), "workspaces cannot be mounted at /mnt/data on this machine")
-class Place(ProgramTest):
+@unittest.skipUnless(can_mount_workspace(), "workspaces cannot be mounted at /mnt/data on this machine")
+class MountedWorkspace(ProgramTest):
     def run_placed(self, script, **options):
         program = self.new_folder()
         with open(os.path.join(program, "main"), "w") as file:
@@ -89,7 +90,7 @@ class Keeping(ProgramTest):
     def test_many_one_after_the_other(self):
         for n in range(30):
             self.assertEqual(self.run_program("echo %d" % n).stdout, "%d\n" % n)
-        below = [name for name in os.listdir("/proc/%d/fd" % self.session.pid)]
+        below = os.listdir("/proc/%d/fd" % self.session.pid)
         self.assertLess(len(below), 30, "descriptors stay open")
 
     def test_two_keepers_at_once(self):

@@ -79,9 +79,7 @@ class Steps(ProgramTest):
         self.assertLess(time.monotonic() - started, 10)
 
     def test_each_has_variables_of_its_own(self):
-        outcome = self.run_program(
-            shell("echo $A $B", env={"A": "own"}), shell("echo $A $B; env | grep -c CUVETTE_TEST"), env={**ENV, "A": "all", "B": "b"}
-        )
+        outcome = self.run_program(shell("echo $A $B", env={"A": "own"}), shell("echo $A $B; env | grep -c CUVETTE_TEST"), env={**ENV, "A": "all", "B": "b"})
         self.assertEqual(outcome.stdout, "own b\nall b\n0\n")
 
     def test_one_that_is_stopped_is_the_last(self):
@@ -131,7 +129,7 @@ class Steps(ProgramTest):
 class Input(ProgramTest):
     def test_none(self):
         started = time.monotonic()
-        self.assertEqual(self.run_program("cat; read x; echo \"[$x] $?\"").stdout, "[] 1\n")
+        self.assertEqual(self.run_program('cat; read x; echo "[$x] $?"').stdout, "[] 1\n")
         self.assertLess(time.monotonic() - started, 10)
 
     def test_given(self):

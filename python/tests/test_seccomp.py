@@ -290,7 +290,7 @@ class Installed(unittest.TestCase):
             least = (16, 16)
             own = [errno_of(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))]
             own += [errno_of(lambda pid=pid: resource.prlimit(pid, resource.RLIMIT_NOFILE, (32, 32))) for pid in (0, os.getpid())]
-            own.append(subprocess.run(["sh", "-c", "ulimit -n 20 && ulimit -n"], stdout=subprocess.PIPE).stdout.decode())
+            own.append(subprocess.run(["sh", "-c", "ulimit -n 20 && ulimit -n"], check=False, stdout=subprocess.PIPE).stdout.decode())
             child = subprocess.Popen(["sleep", "60"])
             try:
                 others = [errno_of(lambda pid=pid: resource.prlimit(pid, resource.RLIMIT_NOFILE, least)) for pid in (os.getppid(), child.pid)]
@@ -323,7 +323,7 @@ class Installed(unittest.TestCase):
     def test_is_for_good_and_for_programs_that_are_started(self):
         def later():
             seccomp.install()
-            found = subprocess.run(["grep", "-E", "Seccomp:|NoNewPrivs:", "/proc/self/status"], stdout=subprocess.PIPE).stdout
+            found = subprocess.run(["grep", "-E", "Seccomp:|NoNewPrivs:", "/proc/self/status"], check=False, stdout=subprocess.PIPE).stdout
             return [found.decode().split(), system_call(seccomp.REFUSED["ptrace"][COLUMNS[os.uname().machine]])]
 
         self.assertEqual(self.filtered(later), [["NoNewPrivs:", "1", "Seccomp:", "2"], errno.EPERM])

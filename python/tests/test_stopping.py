@@ -70,27 +70,28 @@ class TimeLimit(SessionTest):
         self.assert_works()
 
 
+CODE_AND_RUNG = {
+    "children are killed under a C call that ignores interrupts": ("import os\nos.system('sleep 60')", "children-killed"),
+    "code goes on after its child was killed": ("import os, time\nos.system('sleep 60')\ntime.sleep(60)", "children-killed"),
+    "a child that ignores interrupts": ("import subprocess\nsubprocess.run(['sh', '-c', 'trap \"\" INT; sleep 60'])", "interrupted"),
+    "code that catches every interrupt": ("import time\nwhile True:\n    try: time.sleep(60)\n    except KeyboardInterrupt: pass", "killed"),
+    "C code that never gives the interpreter free": ("import itertools\nall(itertools.repeat(True))", "killed"),
+    "a regular expression without end": ("import re\nre.match('(a*)*(a*)*$', 'a' * 40 + 'b')", "either"),
+    "interrupts turned off": ("import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: time.sleep(1)", "killed"),
+    "interrupts blocked": ("import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\nwhile True: time.sleep(1)", "killed"),
+}
+
+
 class Ladder(SessionTest):
     """The higher rungs take seconds each, so all of them climb at the same time."""
 
-    CASES = {
-        "children are killed under a C call that ignores interrupts": ("import os\nos.system('sleep 60')", "children-killed"),
-        "code goes on after its child was killed": ("import os, time\nos.system('sleep 60')\ntime.sleep(60)", "children-killed"),
-        "a child that ignores interrupts": ("import subprocess\nsubprocess.run(['sh', '-c', 'trap \"\" INT; sleep 60'])", "interrupted"),
-        "code that catches every interrupt": ("import time\nwhile True:\n    try: time.sleep(60)\n    except KeyboardInterrupt: pass", "killed"),
-        "C code that never gives the interpreter free": ("import itertools\nall(itertools.repeat(True))", "killed"),
-        "a regular expression without end": ("import re\nre.match('(a*)*(a*)*$', 'a' * 40 + 'b')", "either"),
-        "interrupts turned off": ("import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: time.sleep(1)", "killed"),
-        "interrupts blocked": ("import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\nwhile True: time.sleep(1)", "killed"),
-    }
-
     def test_rungs(self):
         sessions = {}
-        for name, (code, _) in self.CASES.items():
+        for name, (code, _) in CODE_AND_RUNG.items():
             sessions[name] = session = self.new_session()
             session.run("kept = 1")
             session.start("print('begun')\n" + code, timeout=0.3)
-        for name, (_, rung) in self.CASES.items():
+        for name, (_, rung) in CODE_AND_RUNG.items():
             with self.subTest(name):
                 session = sessions[name]
                 outcome = session.finish()
@@ -128,7 +129,9 @@ class Cancelling(SessionTest):
         self.assert_works()
 
     def test_cancelling_again_climbs_at_once(self):
-        self.session.start("import time\ntry:\n    print('begun')\n    time.sleep(60)\nexcept KeyboardInterrupt: pass\nwhile True:\n    try: time.sleep(60)\n    except KeyboardInterrupt: pass")
+        self.session.start(
+            "import time\ntry:\n    print('begun')\n    time.sleep(60)\nexcept KeyboardInterrupt: pass\nwhile True:\n    try: time.sleep(60)\n    except KeyboardInterrupt: pass"
+        )
         self.session.read_until("begun\n")
         for _ in range(3):
             self.session.send("interrupt", id=str(self.session.count), reason="cancelled")

@@ -26,9 +26,22 @@ class Variables(SessionTest):
 
     def test_types_lengths_and_sizes(self):
         found = self.listed("import math\nn = 5\ns = 'text'\nl = [1, 2, 3]\nd = {}\nclass C: pass\nc = C()\ndef f(): pass\nb = b'xy'\nt = True\nnone = None")
-        self.assertEqual({name: entry["type"] for name, entry in found.items()}, {
-            "math": "module", "n": "int", "s": "str", "l": "list", "d": "dict", "C": "type", "c": "__main__.C", "f": "function", "b": "bytes", "t": "bool", "none": "NoneType",
-        })
+        self.assertEqual(
+            {name: entry["type"] for name, entry in found.items()},
+            {
+                "math": "module",
+                "n": "int",
+                "s": "str",
+                "l": "list",
+                "d": "dict",
+                "C": "type",
+                "c": "__main__.C",
+                "f": "function",
+                "b": "bytes",
+                "t": "bool",
+                "none": "NoneType",
+            },
+        )
         self.assertEqual([found[name].get("length") for name in ("s", "l", "d", "b", "n")], [4, 3, 0, 2, None])
         self.assertEqual([found[name].get("preview") for name in ("n", "s", "t", "l")], ["5", "'text'", "True", None])
         self.assertGreater(found["l"]["bytes"], 3 * 8)

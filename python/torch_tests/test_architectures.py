@@ -23,7 +23,9 @@ def prompts(*lengths: int) -> list[list[int]]:
     return [torch.randint(1, VOCABULARY, [length], generator=generator).tolist() for length in lengths]
 
 
-def run(engine: Engine, texts: list[list[int]], variants: Any = None, taps: Any = (), logits: Any = None, surprise: bool = False, vectors: Any = None) -> list[torch.Tensor]:
+def run(
+    engine: Engine, texts: list[list[int]], variants: Any = None, taps: Any = (), logits: Any = None, surprise: bool = False, vectors: Any = None
+) -> list[torch.Tensor]:
     header = dict(do="run", lengths=[len(text) for text in texts], variants=variants, taps=list(taps), logits=logits, surprise=surprise)
     tokens = torch.tensor([token for text in texts for token in text], dtype=torch.int32)
     vectors = torch.empty(0, engine.model_info.width) if vectors is None else vectors
@@ -63,7 +65,9 @@ class Architectures(unittest.TestCase):
     @of_each_model
     def test_finds_the_same_in_bfloat16(self, engine: Engine, name: str, has_parts: bool) -> None:
         blocks = inspect_model(engine.model.to(torch.bfloat16)).blocks
-        self.assertEqual([block.attention and block.attention.path for block in blocks], [block.attention and block.attention.path for block in engine.model_info.blocks])
+        self.assertEqual(
+            [block.attention and block.attention.path for block in blocks], [block.attention and block.attention.path for block in engine.model_info.blocks]
+        )
 
     @of_each_model
     def test_a_block_is_the_sum_of_its_parts_and_the_stream_that_of_the_model(self, engine: Engine, name: str, has_parts: bool) -> None:

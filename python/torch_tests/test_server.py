@@ -80,7 +80,7 @@ class Serving(unittest.TestCase):
     def test_says_so_when_an_answer_cannot_be_sent_and_goes_on(self) -> None:
         peer = self.connect()
         for id, answer in enumerate([({"tokens": torch.ones(2)}, []), ({}, [torch.ones(2, dtype=torch.bfloat16)])]):
-            self.answers(lambda *_: answer)
+            self.answers(lambda *_, answer=answer: answer)
             self.ask(peer, id)
             header, _ = wire.receive(peer)
             self.assertEqual((header["id"], header["failed"]["code"]), (id, "internal"))
