@@ -1,4 +1,4 @@
-"""For tests of confinement: what this machine can do, a policy, and the ways into a session."""
+"""Helps tests of confinement: says what this machine can do, makes a policy, and runs functions inside of a session."""
 
 import os
 import sys
@@ -53,11 +53,11 @@ def policy(**different):
 def as_worker(life, function):
     """What the function says in a process of the session that has given up its rights."""
 
-    def renounced():
+    def unprivileged():
         life.drop_privileges_as_interpreter(open_descriptors())
         return function()
 
-    return in_child(renounced)
+    return in_child(unprivileged)
 
 
 def open_descriptors():

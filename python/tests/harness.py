@@ -1,4 +1,4 @@
-"""A client of the driver for tests: starts zygotes and sessions, runs cells, and never waits without end."""
+"""Drives the driver for tests: starts zygotes and sessions, runs cells, and never waits without end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For tests of programs: a keeper of programs, what it is asked to run, and what it tells."""
+"""Helps tests of programs: gives a keeper of programs, what it is asked to run, and what it reports."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""A number that is found aside: who asks has the newest there is, and never waits for longer than it said."""
+"""Tests that a background call gives the newest number there is, and that its caller never waits longer than it said."""
 
 import os
 import sys
@@ -27,10 +27,10 @@ class Asked(unittest.TestCase):
         self.held.wait(PATIENCE)
         return number
 
-    def test_is_new_each_time(self):
+    def test_each_call_gives_a_newly_computed_number(self):
         self.assertEqual([self.call.latest(PATIENCE) for _ in range(3)], [1, 2, 3])
 
-    def test_nobody_waits_for_one_that_is_held_up(self):
+    def test_caller_waits_no_longer_than_its_timeout_for_a_slow_computation(self):
         self.call.latest(PATIENCE)
         self.held.clear()
         began = time.monotonic()
@@ -40,13 +40,13 @@ class Asked(unittest.TestCase):
         self.held.set()
         self.assertGreaterEqual(self.call.latest(PATIENCE), 2)
 
-    def test_failure_is_no_number(self):
+    def test_failed_computation_keeps_the_last_number(self):
         self.call.latest(PATIENCE)
         with mock.patch.object(self.call, "_function", side_effect=OSError), mock.patch.object(sys, "unraisablehook"):
             self.assertEqual(self.call.latest(PATIENCE), 1)
         self.assertEqual(self.call.latest(PATIENCE), 2)
 
-    def test_no_room_for_a_thread(self):
+    def test_call_gives_the_last_number_where_no_thread_can_be_started(self):
         with mock.patch.object(background_call._thread, "start_new_thread", side_effect=RuntimeError):
             self.assertEqual(self.call.latest(PATIENCE), 0)
         self.assertEqual(self.call.latest(PATIENCE), 1)

@@ -1,4 +1,4 @@
-"""A whole confined session, from the zygote's namespace to a worker without rights, where this machine lets users have namespaces."""
+"""Tests a whole confined session, from the zygote's namespace to a worker without privileges, where this machine lets users have namespaces."""
 
 import errno
 import os
@@ -55,7 +55,7 @@ class Whole(SessionTest):
     def in_worker(self, function, **different):
         return self.in_session(lambda life: as_worker(life, function), **different)
 
-    def test_keeper_is_the_first_process_of_its_own(self):
+    def test_keeper_is_the_init_process_of_its_own_pid_namespace(self):
         def seen(life):
             pids = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
             return [os.getpid(), pids, life.pid > 1, socket.gethostname()]
@@ -64,7 +64,7 @@ class Whole(SessionTest):
         self.assertEqual(self.in_session(seen), [1, [1], True, "cuvette"])
         self.assertEqual(socket.gethostname(), before)
 
-    def test_worker_has_no_rights_and_sees_its_session_alone(self):
+    def test_worker_has_no_capabilities_and_sees_only_processes_of_its_session(self):
         def seen():
             status = status_of()
             rights = [int(status[name], 16) for name in CAPABILITIES]
@@ -73,7 +73,7 @@ class Whole(SessionTest):
 
         self.assertEqual(self.in_worker(seen), [[0] * 5, "1", "2", 1000, 1, 2])
 
-    def test_folders_are_where_code_looks_and_nowhere_else(self):
+    def test_session_folders_are_mounted_for_code_and_their_sources_hidden(self):
         def seen():
             with open(self.path("seen", "work", "file")) as file:
                 text = file.read()
@@ -86,7 +86,7 @@ class Whole(SessionTest):
             self.assertEqual(file.read(), "made inside")
         self.assertEqual(os.listdir(self.path("seen", "work")), [])
 
-    def test_what_a_tool_has_below_such_a_folder_is_still_there(self):
+    def test_tool_folder_below_a_mounted_session_folder_stays_visible(self):
         kept = self.path("seen", "home", "tool")
         os.mkdir(kept)
         os.mkdir(self.path("hidden", "home", "tool"))
@@ -96,7 +96,7 @@ class Whole(SessionTest):
             os.chown(self.path("hidden", "home", "tool"), NOBODY, NOBODY)
         self.assertEqual(self.in_worker(lambda: os.listdir(kept), kept=[kept]), ["program"])
 
-    def test_keeper_cannot_be_ended_or_looked_into_from_inside(self):
+    def test_code_can_neither_kill_nor_trace_its_keeper(self):
         def attack():
             for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP, signal.SIGUSR1):
                 errno_of(os.kill, 1, number)
@@ -129,19 +129,19 @@ class Whole(SessionTest):
         pid = self.in_session(left)
         self.assert_soon(lambda: not is_running(pid), "its end")
 
-    def test_shared_memory_is_its_own_and_bounded(self):
+    def test_shared_memory_is_private_to_the_session_and_bounded(self):
         def filled():
             about = os.statvfs("/dev/shm")
             return [os.listdir("/dev/shm"), about.f_blocks * about.f_frsize, about.f_files]
 
         self.assertEqual(self.in_worker(filled), [[], LIMITS["memory"] // 2, 10_000])
 
-    def test_terminals_are_its_own(self):
+    def test_pseudo_terminals_are_private_to_the_session(self):
         if not os.path.exists("/dev/ptmx"):
             self.skipTest("there are no terminals")
         self.assertEqual(self.in_worker(lambda: os.listdir("/dev/pts")), ["ptmx"])
 
-    def test_network_is_its_own_loopback(self):
+    def test_session_without_network_has_only_its_own_loopback(self):
         def reached():
             with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as client:
                 client.connect(listener.getsockname())
@@ -151,11 +151,11 @@ class Whole(SessionTest):
 
         self.assertEqual(self.in_worker(reached), errno.ENETUNREACH)
 
-    def test_network_that_is_allowed_is_the_machines(self):
+    def test_session_with_network_allowed_has_the_machines_network(self):
         names = sorted(name for _, name in socket.if_nameindex())
         self.assertEqual(self.in_worker(lambda: sorted(name for _, name in socket.if_nameindex()), network="allow"), names)
 
-    def test_listener_of_the_machine_is_not_reached(self):
+    def test_session_cannot_connect_to_a_listener_of_the_machine(self):
         with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_UNIX) as abstract:
             name = "\0cuvette-test-%d" % os.getpid()
             abstract.bind(name)
@@ -168,7 +168,7 @@ class Whole(SessionTest):
 
             self.assertEqual(self.in_worker(tried), [errno.ECONNREFUSED] * 2)
 
-    def test_limits(self):
+    def test_worker_has_the_resource_limits_of_the_policy(self):
         def found():
             kinds = (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_CORE)
             return [resource.getrlimit(kind)[1] for kind in kinds] + [
@@ -178,13 +178,13 @@ class Whole(SessionTest):
 
         self.assertEqual(self.in_worker(found), [77, 10 * MIB, 64, 0, True, 1])
 
-    def test_no_limits(self):
+    def test_policy_with_zero_limits_sets_none(self):
         none = dict.fromkeys(LIMITS, 0)
         own = [resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_DATA)]
         kinds = (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_DATA)
         self.assertEqual(self.in_worker(lambda: [resource.getrlimit(kind)[1] for kind in kinds], limits=none), own)
 
-    def test_files_of_the_machine_are_covered(self):
+    def test_files_that_the_policy_covers_are_replaced(self):
         with open(self.path("kept", "meminfo"), "w") as file:
             file.write("MemTotal: 5 kB\n")
         os.chmod(self.path("kept", "meminfo"), 0o644)
@@ -196,7 +196,7 @@ class Whole(SessionTest):
         covers = [[self.path("kept", "meminfo"), "/proc/meminfo"]]
         self.assertEqual(self.in_worker(read, covers=covers), "MemTotal: 5 kB\n")
 
-    def test_disk_is_watched_from_outside_its_mounts(self):
+    def test_disk_usage_is_counted_in_the_source_folders_of_the_mounts(self):
         def grown(life):
             life.monitor.begin()
             before = life.monitor.check()
@@ -210,7 +210,7 @@ class Whole(SessionTest):
 
         self.assertEqual(self.in_session(grown), [None, "disk-quota", ["disk-quota"]])
 
-    def test_program_sees_its_own_folder_alone(self):
+    def test_program_sees_its_own_folder_and_no_other_programs(self):
         programs, program = self.path("seen", "programs"), self.path("seen", "program")
         for folder in (programs, program, os.path.join(programs, "mine"), os.path.join(programs, "other")):
             os.mkdir(folder)
@@ -224,7 +224,7 @@ class Whole(SessionTest):
 
         self.assertEqual(self.in_session(shown), [["main.c"], []])
 
-    def test_failure_of_a_birth_is_told(self):
+    def test_failure_to_confine_raises_with_its_cause(self):
         with self.assertRaisesRegex(AssertionError, "mount /no/such/place"):
             self.in_session(lambda life: None, covers=[["/no/such/file", "/no/such/place"]])
 

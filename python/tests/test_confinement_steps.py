@@ -1,4 +1,4 @@
-"""How a session is confined: each step for real, in processes of their own, where this machine lets users have namespaces."""
+"""Tests each step of confinement for real, in processes of their own, where this machine lets users have namespaces."""
 
 import errno
 import os
@@ -24,14 +24,14 @@ class Steps(unittest.TestCase):
 
         return in_child(ready)
 
-    def renounced(self, function, limits=None):
+    def unprivileged(self, function, limits=None):
         def ready():
             confinement.drop_privileges(limits or {})
             return function()
 
         return self.in_namespace(ready)
 
-    def test_user_namespace_knows_one_user(self):
+    def test_user_namespace_maps_one_user_alone(self):
         def seen():
             with open("/proc/self/uid_map") as users, open("/proc/self/gid_map") as groups, open("/proc/self/setgroups") as setting:
                 return [os.getuid(), os.getgid(), users.read().split(), groups.read().split(), setting.read().strip()]
@@ -41,24 +41,24 @@ class Steps(unittest.TestCase):
         expected = [1000, 1000, ["1000", str(outside), "1"], ["1000", str(group), "1"], "deny"]
         self.assertEqual(self.in_namespace(seen), expected)
 
-    def test_no_right_is_left(self):
-        status = self.renounced(status_of)
+    def test_no_capability_is_left_after_privileges_are_dropped(self):
+        status = self.unprivileged(status_of)
         self.assertEqual({name: int(status[name], 16) for name in CAPABILITIES}, dict.fromkeys(CAPABILITIES, 0))
         self.assertEqual(status["NoNewPrivs"], "1")
         self.assertEqual(status["Uid"].split(), ["1000"] * 4)
 
-    def test_calls_are_filtered(self):
-        self.assertEqual(self.renounced(status_of)["Seccomp"], "2")
+    def test_seccomp_filter_is_active_after_privileges_are_dropped(self):
+        self.assertEqual(self.unprivileged(status_of)["Seccomp"], "2")
 
-    def test_no_namespace_can_be_made(self):
+    def test_confined_code_cannot_make_a_namespace(self):
         def tried():
             flags = (namespaces.CLONE_NEWUSER, namespaces.CLONE_NEWNS, namespaces.CLONE_NEWPID, namespaces.CLONE_NEWNET)
             with open("/proc/sys/user/max_user_namespaces") as file:
                 return [errno_of(namespaces.unshare, flag) for flag in flags] + [int(file.read())]
 
-        self.assertEqual(self.renounced(tried), [errno.EPERM] * 4 + [0])
+        self.assertEqual(self.unprivileged(tried), [errno.EPERM] * 4 + [0])
 
-    def test_no_namespace_can_be_made_even_without_the_filter(self):
+    def test_confined_code_cannot_make_a_namespace_even_without_the_seccomp_filter(self):
         def tried():
             with mock.patch.object(confinement.seccomp, "install"):
                 confinement.drop_privileges({})
@@ -66,7 +66,7 @@ class Steps(unittest.TestCase):
 
         self.assertIn(self.in_namespace(tried), (errno.ENOSPC, errno.EPERM))
 
-    def test_limits_are_as_given_and_for_good(self):
+    def test_resource_limits_are_set_as_given_and_cannot_be_raised(self):
         given = {resource.RLIMIT_NOFILE: 55, resource.RLIMIT_FSIZE: 3 * MIB, resource.RLIMIT_CPU: 0, resource.RLIMIT_DATA: 900 * MIB}
         before = resource.getrlimit(resource.RLIMIT_CPU)
 
@@ -80,9 +80,9 @@ class Steps(unittest.TestCase):
             return [list(resource.getrlimit(kind)) for kind in kinds] + [raised]
 
         expected = [[55, 55], [3 * MIB, 3 * MIB], [900 * MIB, 900 * MIB], [0, 0], list(before), False]
-        self.assertEqual(self.renounced(found, given), expected)
+        self.assertEqual(self.unprivileged(found, given), expected)
 
-    def test_limits_that_are_lower_already_stay(self):
+    def test_resource_limits_that_are_lower_already_stay(self):
         kinds = {
             resource.RLIMIT_NOFILE: 40,
             resource.RLIMIT_MEMLOCK: 1 << 16,
@@ -101,7 +101,7 @@ class Steps(unittest.TestCase):
 
         self.assertEqual(in_child(found), list(kinds.values()))
 
-    def test_what_the_kernel_counts_by_user_is_bounded(self):
+    def test_resources_that_the_kernel_counts_by_user_are_bounded(self):
         def found():
             kinds = (resource.RLIMIT_SIGPENDING, resource.RLIMIT_MSGQUEUE, resource.RLIMIT_MEMLOCK)
             names = ("max_inotify_instances", "max_inotify_watches")
@@ -111,24 +111,24 @@ class Steps(unittest.TestCase):
                     texts.append(int(file.read()))
             return [resource.getrlimit(kind)[1] < 1 << 30 for kind in kinds] + [number < 10_000 for number in texts]
 
-        self.assertEqual(self.renounced(found), [True] * 5)
+        self.assertEqual(self.unprivileged(found), [True] * 5)
 
-    def test_is_the_first_to_go_when_memory_runs_out(self):
+    def test_confined_process_has_the_highest_oom_score(self):
         def score():
             with open("/proc/self/oom_score_adj") as file:
                 return int(file.read())
 
-        self.assertEqual(self.renounced(score), 1000)
+        self.assertEqual(self.unprivileged(score), 1000)
 
-    def test_program_can_look_at_itself(self):
+    def test_confined_program_can_read_its_own_files_in_proc(self):
         """Its own files in /proc are its own, which debuggers and sanitizers count on."""
 
         def seen():
             return [os.stat("/proc/self/%s" % name).st_uid for name in ("environ", "maps", "fd")] + [len(os.listdir("/proc/self/fd")) > 2]
 
-        self.assertEqual(self.renounced(seen), [1000, 1000, 1000, True])
+        self.assertEqual(self.unprivileged(seen), [1000, 1000, 1000, True])
 
-    def test_cover(self):
+    def test_mask_hides_a_folder_and_cannot_be_written_to(self):
         def covered():
             namespaces.make_mounts_private()
             before = len(os.listdir("/usr"))
@@ -139,7 +139,7 @@ class Steps(unittest.TestCase):
         self.assertEqual(self.in_namespace(covered, namespaces.CLONE_NEWNS), [True, [], errno.EROFS])
         self.assertGreater(len(os.listdir("/usr")), 0)
 
-    def test_loopback_comes_up_and_is_all_there_is(self):
+    def test_loopback_is_up_and_the_only_network_interface(self):
         def reached():
             confinement.bring_loopback_up()
             with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as client:
@@ -151,7 +151,7 @@ class Steps(unittest.TestCase):
 
         self.assertEqual(self.in_namespace(reached, namespaces.CLONE_NEWNET), ["x", ["lo"]])
 
-    def test_failure_is_told_with_what_failed(self):
+    def test_refused_system_call_raises_an_error_that_names_it(self):
         with self.assertRaisesRegex(OSError, "mount /no/such/folder"):
             namespaces.bind("/", "/no/such/folder")
 
@@ -172,7 +172,7 @@ class Parts(SessionTest):
         self.assertEqual(in_child(looked, True)[0], 0)
         self.assertEqual(in_child(looked, False), [errno.EACCES, errno.EACCES])
 
-    def test_processors(self):
+    def test_session_is_pinned_to_as_many_processors_as_it_may_use(self):
         def kept(count, which):
             confinement.pin_to_processors(count, which)
             return sorted(os.sched_getaffinity(0))
@@ -183,7 +183,7 @@ class Parts(SessionTest):
         self.assertEqual(in_child(kept, len(own), 5), own)
         self.assertEqual(in_child(kept, len(own) + 50, 5), own)
 
-    def test_descriptors(self):
+    def test_all_descriptors_but_the_kept_ones_are_closed(self):
         def closed():
             before = open_descriptors()
             kept, dropped = os.open("/", os.O_RDONLY), os.open("/", os.O_RDONLY)
@@ -192,10 +192,10 @@ class Parts(SessionTest):
 
         self.assertEqual(in_child(closed), [0, 0, 0, 0, errno.EBADF])
 
-    def test_own_data(self):
+    def test_data_size_of_this_process_is_read(self):
         self.assertGreater(confinement.data_size(), MIB)
 
-    def test_policy_is_read_by_whom_it_is_for(self):
+    def test_policy_is_read_as_the_user_who_owns_the_hidden_folder(self):
         path = os.path.join(self.folder, "policy.json")
         with open(path, "w") as file:
             file.write('{"network": "none"}')
@@ -212,7 +212,7 @@ class Parts(SessionTest):
         user, group = (NOBODY, NOBODY) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
         self.assertEqual(in_child(read), [{"network": "none"}, [user] * 3, [group] * 3, True, user])
 
-    def test_resource_limits(self):
+    def test_process_limit_is_an_rlimit_only_without_a_control_group(self):
         life = Confinement(policy())
         self.addCleanup(os.close, life.processes)
         expected = {resource.RLIMIT_NOFILE: 77, resource.RLIMIT_FSIZE: 10 * MIB, resource.RLIMIT_NPROC: 64}

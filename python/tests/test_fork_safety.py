@@ -1,4 +1,4 @@
-"""What the template does so that its children copy little: hooks held back, code moved together."""
+"""Tests what the template does so that its children copy little memory: it holds fork hooks back, and moves code together."""
 
 import os
 import sys
@@ -25,7 +25,7 @@ def in_child(act):
 
 
 class Hooks(unittest.TestCase):
-    def test_hooks_wait_for_the_worker(self):
+    def test_fork_hooks_are_held_back_until_the_worker(self):
         called = []
 
         def registered_while_held():
@@ -51,7 +51,7 @@ def make(filename):
 
 
 class MovingTogether(unittest.TestCase):
-    def test_functions_keep_their_own_file(self):
+    def test_moved_functions_keep_the_file_of_their_code(self):
         one, other = make("one.py"), make("other.py")
         before = one.__code__, other.__code__
         ran = {}
@@ -62,7 +62,7 @@ class MovingTogether(unittest.TestCase):
         self.assertIsNot(one.__code__, before[0])
         self.assertIsNot(other.__code__, before[1])
 
-    def test_functions_of_one_code_go_on_sharing_it(self):
+    def test_moved_functions_that_share_code_go_on_sharing_it(self):
         def outer(value):
             def inner():
                 return value

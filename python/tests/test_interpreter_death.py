@@ -1,4 +1,4 @@
-"""Interpreters that die, are broken from inside, or are reset: the record tells, and the next call works."""
+"""Tests interpreters that die, are broken from inside, or are reset: the record says so, and the next call works."""
 
 import os
 import time
@@ -12,34 +12,34 @@ class Deaths(SessionTest):
         self.assertEqual(self.session.run("marker").done["ename"], "NameError")
         self.assertEqual(self.session.restarts[-1]["generation"], len(self.session.restarts) + 1)
 
-    def test_exit_of_the_process(self):
+    def test_os_exit_is_reported_with_its_code_and_the_next_call_works(self):
         outcome = self.session.run("marker = 1\nprint('before')\nimport os\nos._exit(9)")
         self.assert_died(outcome, exit=9)
         self.assertEqual(outcome.stdout, "before\n")
         self.assertIsNone(outcome.done["stopped"])
         self.assert_fresh()
 
-    def test_segmentation_fault(self):
+    def test_segmentation_fault_is_reported_as_its_signal(self):
         self.assert_died(self.session.run("marker = 1\nimport ctypes\nctypes.string_at(0)"), signal="SIGSEGV")
         self.assert_fresh()
 
-    def test_killed_by_itself(self):
+    def test_interpreter_that_kills_itself_is_reported_each_time(self):
         """Ten times: whether the death or the broken channel is seen first must not matter."""
         for _ in range(10):
             self.assert_died(self.session.run("marker = 1\nimport os\nos.kill(os.getpid(), 9)"), signal="SIGKILL")
             self.assert_fresh()
 
-    def test_killed_by_other_signals(self):
+    def test_death_by_any_signal_is_reported_by_its_name(self):
         for number, name in ((15, "SIGTERM"), (6, "SIGABRT"), (40, "SIG40")):
             self.assert_died(self.session.run("import os\nos.kill(os.getpid(), %d)" % number), signal=name)
             self.assert_works()
 
-    def test_displays_before_death_are_kept(self):
+    def test_displays_before_a_death_are_kept(self):
         outcome = self.session.run("display('shown')\nimport os\nos._exit(1)")
         self.assertEqual(outcome.of("display")[0]["data"]["text/plain"], "'shown'")
         self.assert_died(outcome, exit=1)
 
-    def test_death_while_idle(self):
+    def test_death_of_an_idle_interpreter_is_reported(self):
         self.run_ok("marker = 1")
         kill(self.session.hello["worker"])
         event = self.session.receive()
@@ -47,11 +47,11 @@ class Deaths(SessionTest):
         self.session.restarts.append(event)
         self.assert_fresh()
 
-    def test_stopping_itself_does_not_stop_the_call(self):
+    def test_code_that_sends_itself_sigstop_is_continued(self):
         self.assertEqual(self.session.value("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP) or 7"), 7)
         self.assert_works()
 
-    def test_many_deaths_leak_nothing(self):
+    def test_many_deaths_leak_no_descriptors(self):
         self.session.run("import os\nos._exit(1)")
         self.assert_works()
         before = len(os.listdir("/proc/%d/fd" % self.session.pid))
@@ -62,7 +62,7 @@ class Deaths(SessionTest):
 
 
 class BrokenChannel(SessionTest):
-    def test_all_descriptors_closed(self):
+    def test_code_that_closes_all_descriptors_ends_its_interpreter_only(self):
         for _ in range(3):
             outcome = self.session.run("marker = 1\nimport os\nos.closerange(3, 1000)")
             self.assert_died(outcome, signal="SIGKILL", cause="channel")
@@ -70,14 +70,14 @@ class BrokenChannel(SessionTest):
             self.assertEqual(self.session.run("marker").done["ename"], "NameError")
         self.assertTrue(os.path.exists(self.session.path))
 
-    def test_all_descriptors_closed_and_code_goes_on(self):
+    def test_code_that_goes_on_without_its_channel_is_killed(self):
         started = time.monotonic()
         outcome = self.session.run("import os, time\nos.closerange(3, 1000)\ntime.sleep(60)")
         self.assert_died(outcome, signal="SIGKILL", cause="channel")
         self.assertLess(time.monotonic() - started, 30)
         self.assert_works()
 
-    def test_nonsense_in_the_channel(self):
+    def test_malformed_messages_in_the_channel_end_the_interpreter_and_not_the_session(self):
         """User code that writes into every descriptor ends its interpreter, not the session."""
         code = "import os, stat\nfor fd in os.listdir('/proc/self/fd'):\n    try:\n        if stat.S_ISSOCK(os.fstat(int(fd)).st_mode): os.write(int(fd), b'%s\\n')\n    except OSError: pass"
         for text in ("nonsense", "[1]", '{"ev":"done","kept":5}', '{"ev":"variables"}', '{"ev":"display","data":5}'):
@@ -85,14 +85,14 @@ class BrokenChannel(SessionTest):
             self.session.ask("reset")
             self.assert_works()
 
-    def test_low_descriptors_are_free_for_user_code(self):
+    def test_code_may_overwrite_low_descriptors(self):
         self.run_ok("import os\nr, w = os.pipe()\nfor fd in range(5, 20): os.dup2(w, fd)")
         self.assert_works()
 
-    def test_no_descriptors_are_inherited_by_children(self):
+    def test_child_processes_inherit_no_descriptors(self):
         self.assertEqual(self.run_ok("import subprocess\nsubprocess.run(['ls', '/proc/self/fd']);").stdout.split(), ["0", "1", "2", "3"])
 
-    def test_few_descriptors_in_the_worker(self):
+    def test_worker_has_only_its_own_descriptors(self):
         """Only its own: three streams, their spares, the channel."""
         folder = "/proc/%d/fd/" % self.session.hello["worker"]
         names = [os.readlink(folder + fd) for fd in os.listdir(folder)]
@@ -111,7 +111,7 @@ class Reset(SessionTest):
         self.assertEqual(self.session.value("import os, sys\nos.environ.get('LEFT'), '/left/over' in sys.path, os.getcwd()"), (None, False, cwd))
         self.assertEqual(self.session.restarts, [])
 
-    def test_old_interpreter_and_its_processes_end(self):
+    def test_reset_ends_the_old_interpreter_and_its_processes(self):
         self.run_ok("import multiprocessing\npool = multiprocessing.get_context('fork').Pool(2)")
         pids = self.session.value("[p.pid for p in multiprocessing.active_children()]")
         self.session.ask("reset")
@@ -128,7 +128,7 @@ class Reset(SessionTest):
         self.assertEqual((event["ev"], event["id"], event["generation"]), ("reset", "r", 2))
         self.assert_works()
 
-    def test_many_resets_leak_nothing(self):
+    def test_many_resets_leak_no_descriptors(self):
         self.session.ask("reset")
         before = len(os.listdir("/proc/%d/fd" % self.session.pid))
         for _ in range(10):

@@ -1,4 +1,4 @@
-"""The keeper and its servers: replay after a crash, replacement, and every way in which a session ends."""
+"""Tests keepers with their servers: replay after a crash, replacement, and every way in which a session ends."""
 
 import os
 import signal
@@ -7,14 +7,14 @@ import sys
 import time
 import unittest
 
-from harness import PatientTest, SessionTest, Zygote, is_running, kill, start_time
+from harness import SessionTest, is_running, kill, start_time
 
 
 class Servers(SessionTest):
     def receive_all(self, count):
         return [self.session.receive(ack=False) for _ in range(count)]
 
-    def test_server_that_comes_back_gets_what_was_not_acknowledged(self):
+    def test_unacknowledged_events_are_replayed_to_the_next_server(self):
         self.session.start("import time\nfor n in range(10):\n    print(n)\n    display(n)\n    time.sleep(0.02)")
         seen = self.receive_all(5)
         self.session.send("ack", seq=seen[2]["seq"])
@@ -27,7 +27,7 @@ class Servers(SessionTest):
         displays = [event for event in seen[:3] if event["ev"] == "display"] + outcome.of("display")
         self.assertEqual([event["data"]["text/plain"] for event in displays], [str(n) for n in range(10)])
 
-    def test_call_that_ends_while_no_server_is_there(self):
+    def test_call_that_ends_without_a_server_is_reported_to_the_next_one(self):
         self.session.start("import time\nprint('begun')\ntime.sleep(0.3)\n'done without you'")
         self.session.read_until("begun\n")
         self.session.connection.close()
@@ -43,7 +43,7 @@ class Servers(SessionTest):
         self.session.connect()
         self.assertEqual([event["ev"] for event in self.run_ok("1").events], ["result", "done"])
 
-    def test_time_limit_holds_without_a_server(self):
+    def test_time_limit_is_enforced_without_a_server(self):
         self.session.start("import time\ntime.sleep(60)", timeout=0.2)
         self.session.connection.close()
         time.sleep(0.5)
@@ -56,16 +56,16 @@ class Servers(SessionTest):
         self.assertIsNone(first.receive())
         self.assert_works()
 
-    def test_server_that_talks_nonsense_is_dropped(self):
+    def test_server_that_sends_malformed_messages_is_dropped(self):
         for nonsense in (b"nonsense\n", b"[1, 2]\n", b'{"op": "execute"}\n', b'{"op": "ack"}\n', b'{"op": "no such thing"}\n'):
             self.session.connection.socket.sendall(nonsense)
             self.session.connect()
             self.assert_works()
 
-    def test_large_request_in_pieces(self):
+    def test_large_request_that_comes_in_pieces_is_executed(self):
         self.assertEqual(self.session.value("len('%s')" % ("x" * 3_000_000)), 3_000_000)
 
-    def test_flow_stops_until_it_is_acknowledged(self):
+    def test_backpressure_stops_events_until_they_are_acknowledged(self):
         self.session.start("for n in range(60): print('x' * 1_000_000)\nprint('end')")
         size, last = 0, None
         while True:
@@ -97,23 +97,23 @@ class Ends(SessionTest):
         )
         return tuple(map(int, self.session.read_until("\n").split()))
 
-    def test_stop_ends_the_whole_tree(self):
+    def test_stop_ends_the_whole_process_tree(self):
         children = self.start_children()
         self.session.send("stop")
         while self.session.connection.receive() is not None:
             pass
         self.assert_gone(*children)
 
-    def test_termination_of_the_keeper_ends_the_whole_tree(self):
+    def test_sigterm_to_the_keeper_ends_the_whole_process_tree(self):
         children = self.start_children()
         kill(self.session.pid, signal.SIGTERM)
         self.assert_gone(*children)
 
-    def test_killed_keeper_takes_the_worker_along(self):
+    def test_worker_ends_when_its_keeper_is_killed(self):
         kill(self.session.pid)
         self.assert_soon(lambda: not is_running(self.worker), "the worker's end")
 
-    def test_killed_keeper_takes_a_later_worker_along(self):
+    def test_worker_after_a_reset_ends_when_its_keeper_is_killed(self):
         self.session.ask("reset")
         worker = self.session.connect()["worker"]
         kill(self.session.pid)
@@ -126,7 +126,7 @@ class Ends(SessionTest):
         self.assertTrue(is_running(self.session.pid))
         self.assert_gone()
 
-    def test_keeper_lingers_for_a_call_that_runs(self):
+    def test_keeper_without_a_server_outlives_its_linger_while_a_call_runs(self):
         self.session.start("import time\ntime.sleep(3)\n'still done'")
         self.session.send("leave", linger=0.1, owner=None)
         self.session.connection.close()
@@ -149,7 +149,7 @@ class Ends(SessionTest):
         process.wait()
         self.assert_gone()
 
-    def test_owner_that_nobody_has_reaped_is_dead_too(self):
+    def test_keeper_ends_when_its_owner_is_a_zombie(self):
         process, owner = self.owner()
         self.session.send("leave", linger=60, owner=owner)
         self.session.connection.close()
@@ -169,67 +169,6 @@ class Ends(SessionTest):
         self.session.connection.close()
         os.unlink(self.session.path)
         self.assert_gone()
-
-
-class Zygotes(PatientTest):
-    def setUp(self):
-        self.zygote = Zygote()
-        self.addCleanup(self.zygote.close)
-
-    def test_sessions_outlive_a_killed_zygote(self):
-        session = self.zygote.session()
-        self.addCleanup(session.stop)
-        session.run("x = 5")
-        self.zygote.process.kill()
-        self.zygote.process.wait()
-        self.assertEqual(session.value("x"), 5)
-        session.run("import os\nos._exit(1)")
-        self.assertEqual(session.value("6"), 6)
-
-    def test_ended_zygote_leaves_no_spare_behind(self):
-        session = self.zygote.session()
-        session.stop()
-        time.sleep(0.3)
-        children = self.children()
-        self.assertGreater(len(children), 0)
-        self.zygote.process.terminate()
-        self.zygote.process.wait(10)
-        deadline = time.monotonic() + 10
-        while any(map(is_running, children)) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        self.assertFalse(any(map(is_running, children)))
-        self.assertFalse(os.path.exists(os.path.dirname(self.zygote.path)))
-
-    def test_ends_when_its_socket_is_removed(self):
-        os.unlink(self.zygote.path)
-        self.zygote.process.wait(15)
-
-    def test_failed_spawn_is_told_and_harms_nothing(self):
-        answer = self.zygote.ask("spawn", socket="/proc/no/such/place/sock", cwd="/", env={}, linger=1, startup=None)
-        self.assertIn("error", answer)
-        session = self.zygote.session()
-        self.addCleanup(session.stop)
-        self.assertEqual(session.value("1"), 1)
-
-    def test_many_sessions_at_once(self):
-        sessions = [self.zygote.session() for _ in range(10)]
-        for session in sessions:
-            self.addCleanup(session.stop)
-        for number, session in enumerate(sessions):
-            session.start("x = %d\nx" % number)
-        self.assertEqual([session.finish().result for session in sessions], [str(number) for number in range(10)])
-
-    def test_broken_preload_is_left_out(self):
-        zygote = Zygote("no_such_module_at_all", "json")
-        self.addCleanup(zygote.close)
-        session = zygote.session()
-        self.addCleanup(session.stop)
-        self.assertEqual(session.value("import sys\n'json' in sys.modules"), True)
-        self.assert_soon(lambda: "no_such_module_at_all" in zygote.log_text(), "the log names what was left out")
-
-    def children(self):
-        with open("/proc/%d/task/%d/children" % (self.zygote.process.pid, self.zygote.process.pid)) as file:
-            return list(map(int, file.read().split()))
 
 
 if __name__ == "__main__":

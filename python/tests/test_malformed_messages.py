@@ -1,4 +1,4 @@
-"""Nonsense on the driver's sockets: a peer that is broken is dropped or ignored, and the next proper one is served."""
+"""Tests that a peer which sends malformed messages is dropped or ignored, and that the next proper one is served."""
 
 import json
 import os
@@ -84,6 +84,15 @@ class Fuzz:
         return bytes(data).replace(b"stop", b"stay").replace(b'"linger": 0', b'"linger": 9') + b"\n"
 
 
+def say_random_lines(test, fuzz, rounds, count):
+    """Says some random lines in each round, after which a proper peer must be served."""
+    for _ in range(rounds):
+        lines = [fuzz.line() for _ in range(count)]
+        for line in lines:
+            test.say(line)
+        test.assert_serves(lines)
+
+
 class FromServers:
     """What is said to a keeper, of either kind."""
 
@@ -109,15 +118,10 @@ class FromServers:
         except (AssertionError, ValueError):
             pass
 
-    def test_random_lines(self):
-        fuzz = Fuzz()
-        for _ in range(25):
-            lines = [fuzz.line() for _ in range(4)]
-            for line in lines:
-                self.say(line)
-            self.assert_serves(lines)
+    def test_keeper_serves_after_random_lines(self):
+        say_random_lines(self, Fuzz(), rounds=25, count=4)
 
-    def test_several_lines_in_one_piece_and_a_line_in_pieces(self):
+    def test_keeper_serves_after_random_lines_that_come_in_pieces(self):
         fuzz = Fuzz(SEED + 1)
         for _ in range(10):
             data = b"".join(fuzz.line() for _ in range(6))
@@ -132,7 +136,7 @@ class FromServers:
                 connection.close()
             self.assert_serves(data)
 
-    def test_known_nonsense(self):
+    def test_keeper_serves_after_known_malformed_messages(self):
         execute = {"op": "execute", "id": "x", "code": "print(1)", "cell": 1, "timeout": 5, "limit": 1000}
         # fmt: off
         cases = [
@@ -154,7 +158,7 @@ class FromServers:
                 self.say(case)
                 self.assert_serves(case[:60])
 
-    def test_linger_that_is_no_number_leaves_the_session_there(self):
+    def test_linger_that_is_not_a_number_does_not_end_the_session(self):
         sessions = {"x": self.session, None: self.new_session(), (): self.new_session()}
         for linger, self.session in sessions.items():
             self.say(json.dumps({"op": "leave", "linger": linger}).encode() + b"\n")
@@ -163,7 +167,7 @@ class FromServers:
         for linger, self.session in sessions.items():
             self.assert_serves(linger)
 
-    def test_server_that_hangs_up_in_the_middle_of_a_line(self):
+    def test_keeper_serves_after_a_server_hung_up_in_the_middle_of_a_line(self):
         for data in (b"{", b'{"op":"execute","id":"x","code":"', b"x" * 100_000):
             self.say(data)
             self.assert_serves(data[:40])
@@ -180,7 +184,7 @@ class Interpreters(FromServers, SessionTest):
         except (OSError, TypeError, AssertionError) as error:
             raise AssertionError("no longer served after %r" % (what,)) from error
 
-    def test_large_number_of_seconds_is_a_number_of_seconds(self):
+    def test_huge_timeout_is_accepted(self):
         for timeout in (3_000_000, 1e300):
             outcome = self.run_ok("import time\ntime.sleep(0.1)\n'done'", timeout=timeout)
             self.assertEqual(outcome.result, "'done'")
@@ -205,7 +209,7 @@ class Programs(FromServers, SessionTest):
         except (OSError, TypeError, AttributeError, AssertionError) as error:
             raise AssertionError("no longer served after %r" % (what,)) from error
 
-    def test_known_programs_that_cannot_be(self):
+    def test_keeper_serves_after_invalid_programs(self):
         # fmt: off
         programs = (
             None, 5, [], {}, {"steps": []}, {"steps": None}, {"steps": [{}]}, {"steps": ["x"]}, {"steps": [{"argv": []}]}, {"steps": [{"argv": [5]}]},
@@ -239,15 +243,10 @@ class Zygotes(SessionTest):
         self.assertEqual(session.value("42"), 42)
         session.stop()
 
-    def test_random_lines(self):
-        fuzz = Fuzz(SEED + 2)
-        for _ in range(8):
-            lines = [fuzz.line() for _ in range(5)]
-            for line in lines:
-                self.say(line)
-            self.assert_serves(lines)
+    def test_zygote_serves_after_random_lines(self):
+        say_random_lines(self, Fuzz(SEED + 2), rounds=8, count=5)
 
-    def test_known_nonsense(self):
+    def test_zygote_serves_after_known_malformed_messages(self):
         spawn = {"op": "spawn", "id": 1, "cwd": "/", "env": {}, "linger": 1, "startup": None}
         socket = os.path.join(self.zygote.folder, "nonsense", "sock")
         # fmt: off
@@ -292,7 +291,7 @@ class Forged(SessionTest):
         self.assertIsInstance(done["ended"], list)
         self.assertGreater(done["seq"], 0)
 
-    def test_end_of_the_execution(self):
+    def test_forged_end_of_an_execution_is_reported_with_valid_fields(self):
         # fmt: off
         forgeries = (
             {}, {"id": "other"}, {"seq": -5}, {"seq": 10**15}, {"cpu": {}}, {"cpu": True}, {"cpu": "x"}, {"cpu": float("nan")}, {"cpu": float("inf")}, {"cpu": 10**400}, {"peak": None}, {"peak": float("nan")}, {"status": "great"}, {"status": 5}, {"code": "x"}, {"code": [1]}, {"code": True}, {"code": 10**400},
@@ -306,7 +305,7 @@ class Forged(SessionTest):
                 self.session.ask("reset")
                 self.assert_works()
 
-    def test_random_messages(self):
+    def test_keeper_serves_after_random_messages_from_user_code(self):
         fuzz = Fuzz(SEED + 3)
         kinds = ("display", "result", "error", "install", "variables", "done", "ready", "missed", "stream", "hello", "restarted", "reset", 5, None)
         names = ["id", "seq", "data", "metadata", "traceback", "ename", "evalue", "name", "variables", "text", "cpu"]
@@ -318,7 +317,7 @@ class Forged(SessionTest):
                 self.session.ask("reset")
                 self.assert_works()
 
-    def test_deep_and_broken_lines(self):
+    def test_keeper_serves_after_deeply_nested_or_broken_lines_from_user_code(self):
         for data in (b"[" * 100_000 + b"\n", b'{"ev":' * 100_000 + b"\n", b"\xff\n", b"\0" * 1000 + b"\n", b'{"ev":"done"'):
             with self.subTest(data[:20]):
                 self.forge(data)

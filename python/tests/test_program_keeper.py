@@ -1,4 +1,4 @@
-"""Programs in a place of their own, and keepers of programs that outlive their server."""
+"""Tests programs with a mounted workspace, and keepers of programs that outlive their server."""
 
 import os
 import random
@@ -27,7 +27,7 @@ class MountedWorkspace(ProgramTest):
             file.write("the program's own\n")
         return self.run_program(script, place=True, folder=program, **options)
 
-    def test_the_workspace_and_the_program_are_where_it_expects_them(self):
+    def test_program_finds_the_workspace_and_its_own_folder_mounted(self):
         with open(os.path.join(self.folder, "in"), "w") as file:
             file.write("given\n")
         outcome = self.run_placed("pwd; cat in /mnt/data/in /mnt/program/main; ls /mnt; echo written > /mnt/data/out")
@@ -35,7 +35,7 @@ class MountedWorkspace(ProgramTest):
         with open(os.path.join(self.folder, "out")) as file:
             self.assertEqual(file.read(), "written\n")
 
-    def test_nobody_else_sees_it(self):
+    def test_mounted_workspace_is_seen_by_the_program_alone(self):
         def mounted():
             with open("/proc/self/mountinfo") as file:
                 return file.read()
@@ -49,7 +49,7 @@ class MountedWorkspace(ProgramTest):
         self.assertTrue(other.stdout.endswith(self.folder + "\n"), other)
         self.assertEqual(mounted(), before)
 
-    def test_two_at_once_have_each_their_own(self):
+    def test_two_programs_at_once_each_have_their_own_workspace(self):
         other, folder = self.new_session(), self.new_folder()
         ids = [
             self.start("echo one > mark; sleep 0.3; cat /mnt/data/mark", place=True),
@@ -58,10 +58,10 @@ class MountedWorkspace(ProgramTest):
         self.assertEqual(self.finish(ids[0]).stdout, "one\n")
         self.assertEqual(self.finish(ids[1], other).stdout, "two\n")
 
-    def test_one_without_a_folder_of_its_own(self):
+    def test_program_without_a_folder_of_its_own_has_only_the_workspace(self):
         self.assertEqual(self.run_program("pwd; ls /mnt", place=True).stdout, "/mnt/data\ndata\n")
 
-    def test_what_it_starts_is_ended_there_too(self):
+    def test_processes_left_by_a_program_with_a_mounted_workspace_are_ended(self):
         nap = str(random.randrange(10**6, 10**8))
         outcome = self.run_placed("setsid sleep %s & sleep 0.2" % nap)
         self.assertIn("sleep " + nap, outcome.done["ended"])
@@ -69,14 +69,14 @@ class MountedWorkspace(ProgramTest):
 
 
 class Keeping(ProgramTest):
-    def test_the_greeting_says_what_runs(self):
+    def test_greeting_says_which_program_runs(self):
         self.assertIsNone(self.session.hello["running"])
         id = self.start("echo begun; sleep 0.5")
         self.session.read_until("begun\n")
         self.assertEqual(self.session.connect()["running"], id)
         self.assertEqual(self.finish(id).done["code"], 0)
 
-    def test_the_next_server_is_told_what_the_last_one_did_not_acknowledge(self):
+    def test_unacknowledged_output_of_a_program_is_replayed_to_the_next_server(self):
         id = self.start("echo first; sleep 0.3; echo second; exit 6")
         event = self.session.receive(ack=False)
         self.assertEqual((event["ev"], event["text"]), ("stream", "first\n"))
@@ -87,19 +87,19 @@ class Keeping(ProgramTest):
         self.assertEqual((outcome.stdout, outcome.done["code"]), ("first\nsecond\n", 6))
         self.assert_works()
 
-    def test_many_one_after_the_other(self):
+    def test_many_programs_one_after_the_other_leak_no_descriptors(self):
         for n in range(30):
             self.assertEqual(self.run_program("echo %d" % n).stdout, "%d\n" % n)
         below = os.listdir("/proc/%d/fd" % self.session.pid)
         self.assertLess(len(below), 30, "descriptors stay open")
 
-    def test_two_keepers_at_once(self):
+    def test_two_keepers_run_programs_at_once(self):
         other = self.new_session()
         ids = [self.start("sleep 0.3; echo one"), self.start("sleep 0.3; echo two", session=other)]
         self.assertEqual(self.finish(ids[1], other).stdout, "two\n")
         self.assertEqual(self.finish(ids[0]).stdout, "one\n")
 
-    def test_one_with_an_owner_ends_after_it(self):
+    def test_program_keeper_ends_after_its_owner(self):
         owner = subprocess.Popen(["sleep", "60"])
         self.addCleanup(owner.kill)
         path = os.path.join(self.new_folder(), "k", "sock")

@@ -1,4 +1,4 @@
-"""A session that uses too much is told so, and its largest process is ended for want of memory."""
+"""Tests that a session which uses too much is found out, and that its largest process is killed when memory runs out."""
 
 import os
 import signal
@@ -47,43 +47,43 @@ class Counted:
         self.ranks.append(is_last)
 
 
-def guarded(group=None, **limits):
+def monitored(group=None, **limits):
     made = UsageMonitor(group or NoGroup(), {**NO_LIMITS, **limits})
     made.begin()
     return made
 
 
 class WithoutGroups(Folders):
-    def test_largest_process_is_ended_when_memory_is_used_up(self):
+    def test_largest_process_is_killed_when_the_memory_limit_is_exceeded(self):
         small, large = self.start(HOLD % 30), self.start(HOLD % 90)
-        watching = guarded(memory=100 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
-        self.assertIsNone(watching.check())
+        monitor = monitored(memory=100 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
+        self.assertIsNone(monitor.check())
         self.assertEqual(large.wait(PATIENCE), -signal.SIGKILL)
         self.assertIsNone(small.poll())
-        self.assertEqual(watching.hits(went_well=False), ["oom"])
+        self.assertEqual(monitor.hits(went_well=False), ["oom"])
 
-    def test_nothing_is_ended_within_the_limit(self):
+    def test_no_process_is_killed_within_the_memory_limit(self):
         process = self.start(HOLD % 30)
-        watching = guarded(memory=400 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
-        self.assertIsNone(watching.check())
+        monitor = monitored(memory=400 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
+        self.assertIsNone(monitor.check())
         self.assertIsNone(process.poll())
-        self.assertEqual((watching.hits(went_well=False), watching.memory_kills()), ([], 0))
+        self.assertEqual((monitor.hits(went_well=False), monitor.memory_kills()), ([], 0))
 
-    def test_nothing_is_ended_without_a_limit(self):
+    def test_no_process_is_killed_without_a_memory_limit(self):
         process = self.start(HOLD % 30)
-        watching = guarded(memory=0)
-        self.assertIsNone(watching.check())
+        monitor = monitored(memory=0)
+        self.assertIsNone(monitor.check())
         self.assertIsNone(process.poll())
 
-    def test_memory_that_was_used_up_before_is_not_this_executions_doing(self):
+    def test_memory_kill_before_the_execution_is_not_reported_for_it(self):
         self.start(HOLD % 90)
-        watching = guarded(memory=50 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
-        watching.check()
-        self.assertEqual(watching.hits(went_well=False), ["oom"])
-        watching.begin()
-        self.assertEqual(watching.hits(went_well=False), [])
+        monitor = monitored(memory=50 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
+        monitor.check()
+        self.assertEqual(monitor.hits(went_well=False), ["oom"])
+        monitor.begin()
+        self.assertEqual(monitor.hits(went_well=False), [])
 
-    def test_descendants_count_together(self):
+    def test_memory_of_all_descendants_counts_together(self):
         """Also those whose parents are others."""
         code = (
             "import subprocess, sys, time\n"
@@ -94,105 +94,105 @@ class WithoutGroups(Folders):
             "for child in children: child.kill(); child.wait()\nprint(left, flush=True)"
         )
         parent = self.start(code % (HOLD % 40))
-        watching = guarded(memory=100 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
-        watching.check()
+        monitor = monitored(memory=100 * MIB + usage_monitor.bytes_used_in("/dev/shm"))
+        monitor.check()
         self.assertEqual(self.line_of(parent), b"2\n")
-        self.assertEqual(watching.memory_kills(), 1)
+        self.assertEqual(monitor.memory_kills(), 1)
 
-    def test_what_is_left_in_shared_memory_counts(self):
+    def test_files_in_shared_memory_count_as_memory(self):
         if not os.path.isdir("/dev/shm") or not os.access("/dev/shm", os.W_OK):
             self.skipTest("there is no /dev/shm")
         process = self.start(HOLD % 1)
         with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="cuvette-test-") as file:
             before = usage_monitor.bytes_used_in("/dev/shm")
-            watching = guarded(memory=60 * MIB + before)
-            watching.check()
-            self.assertEqual(watching.memory_kills(), 0)
+            monitor = monitored(memory=60 * MIB + before)
+            monitor.check()
+            self.assertEqual(monitor.memory_kills(), 0)
             file.write(bytes(90 * MIB))
             file.flush()
-            watching.check()
-            self.assertEqual(watching.memory_kills(), 1)
+            monitor.check()
+            self.assertEqual(monitor.memory_kills(), 1)
         self.assertEqual(process.wait(PATIENCE), -signal.SIGKILL)
 
-    def test_looks_more_often_where_memory_is_its_own_to_watch(self):
-        self.assertLess(guarded().interval, guarded(Counted(memory=0)).interval)
+    def test_usage_is_checked_more_often_where_no_control_group_limits_memory(self):
+        self.assertLess(monitored().interval, monitored(Counted(memory=0)).interval)
 
-    def test_crowd_is_told(self):
+    def test_process_limit_that_was_reached_is_reported(self):
         children = [self.start(WAIT) for _ in range(4)]
-        watching = guarded(processes=4)
-        watching.check()
-        self.assertEqual(watching.hits(went_well=False), ["too-many-processes"])
+        monitor = monitored(processes=4)
+        monitor.check()
+        self.assertEqual(monitor.hits(went_well=False), ["too-many-processes"])
         self.assertTrue(all(child.poll() is None for child in children))
-        watching.begin()
-        self.assertEqual(watching.hits(went_well=False), [])
+        monitor.begin()
+        self.assertEqual(monitor.hits(went_well=False), [])
 
-    def test_crowd_that_stays_is_a_bomb(self):
+    def test_session_that_stays_at_its_process_limit_is_ended_as_a_fork_bomb(self):
         for _ in range(4):
             self.start(WAIT)
-        watching = guarded(processes=4)
-        self.assertIsNone(watching.check())
+        monitor = monitored(processes=4)
+        self.assertIsNone(monitor.check())
         with mock.patch.object(usage_monitor.time, "monotonic", lambda now=time.monotonic: now() + 10):
-            self.assertEqual(watching.check(), "too-many-processes")
+            self.assertEqual(monitor.check(), "too-many-processes")
 
-    def test_memory_of_a_process_that_has_gone(self):
+    def test_memory_of_a_process_that_is_gone_is_zero(self):
         process = self.start("print(flush=True)")
         process.wait(PATIENCE)
         self.assertEqual(usage_monitor.memory_of(process.pid), 0)
 
 
 class WithGroups(Folders):
-    """Where the kernel counts, the guard only reads; it must not end anything itself."""
+    """Where the kernel counts, the monitor only reads; it must not end anything itself."""
 
-    def test_memory_is_left_to_the_kernel(self):
+    def test_memory_kills_are_left_to_the_control_group(self):
         process = self.start(HOLD % 60)
         group = Counted(memory=3, pids=0)
-        watching = guarded(group, memory=MIB, processes=1)
-        watching.check()
+        monitor = monitored(group, memory=MIB, processes=1)
+        monitor.check()
         self.assertIsNone(process.poll())
-        self.assertEqual(watching.hits(went_well=False), [])
+        self.assertEqual(monitor.hits(went_well=False), [])
         group.counts["memory"] = 4
-        self.assertEqual((watching.hits(went_well=False), watching.memory_kills()), (["oom"], 4))
+        self.assertEqual((monitor.hits(went_well=False), monitor.memory_kills()), (["oom"], 4))
 
-    def test_refused_processes(self):
+    def test_session_that_is_refused_many_processes_is_ended_as_a_fork_bomb(self):
         group = Counted(memory=0, pids=7)
-        watching = guarded(group, processes=5)
+        monitor = monitored(group, processes=5)
         group.counts["pids"] = 8
-        self.assertIsNone(watching.check())
-        self.assertEqual(watching.hits(went_well=False), ["too-many-processes"])
+        self.assertIsNone(monitor.check())
+        self.assertEqual(monitor.hits(went_well=False), ["too-many-processes"])
         group.counts["pids"] = 8 + usage_monitor.MOST_REFUSALS
-        self.assertEqual(watching.check(), "too-many-processes")
-        watching.begin()
-        self.assertEqual((watching.check(), watching.hits(went_well=False)), (None, []))
+        self.assertEqual(monitor.check(), "too-many-processes")
+        monitor.begin()
+        self.assertEqual((monitor.check(), monitor.hits(went_well=False)), (None, []))
 
-    def test_crowd_goes_last_as_long_as_it_is_one(self):
+    def test_session_with_many_processes_has_the_least_weight_as_long_as_it_has_them(self):
         group = Counted(memory=0, pids=0)
-        watching = guarded(group, processes=256)
+        monitor = monitored(group, processes=256)
         for group.size in (1, usage_monitor.MANY_PROCESSES, usage_monitor.MANY_PROCESSES + 1, 256, 256, usage_monitor.MANY_PROCESSES, 1):
-            self.assertIsNone(watching.check())
+            self.assertIsNone(monitor.check())
         self.assertEqual(group.ranks, [True, False])
 
-    def test_disk_is_watched_all_the_same(self):
-        watching = UsageMonitor(Counted(memory=0, pids=0), {**NO_LIMITS, "disk": 10 * MIB})
-        watching.watch_folders([self.fd])
-        watching.begin()
-        self.assertIsNone(watching.check())
+    def test_disk_quota_is_checked_beside_control_groups(self):
+        monitor = UsageMonitor(Counted(memory=0, pids=0), {**NO_LIMITS, "disk": 10 * MIB})
+        monitor.watch_folders([self.fd])
+        monitor.begin()
+        self.assertIsNone(monitor.check())
         self.write("a", 12 * MIB)
-        self.assert_soon(lambda: watching.check() == "disk-quota", "that it is over")
-        self.assertEqual(watching.hits(went_well=False), ["disk-quota"])
+        self.assert_soon(lambda: monitor.check() == "disk-quota", "that it is over")
+        self.assertEqual(monitor.hits(went_well=False), ["disk-quota"])
 
-    def test_several_limits_at_once(self):
+    def test_several_limits_that_were_hit_are_all_reported(self):
         group = Counted(memory=0, pids=0)
-        watching = UsageMonitor(group, {**NO_LIMITS, "fileCount": 1})
-        watching.watch_folders([self.fd])
-        watching.begin()
+        monitor = UsageMonitor(group, {**NO_LIMITS, "fileCount": 1})
+        monitor.watch_folders([self.fd])
+        monitor.begin()
         self.write("a")
         self.write("b")
         group.counts.update(memory=1, pids=1)
-        self.assertEqual(watching.hits(went_well=False), ["oom", "too-many-processes", "disk-quota"])
+        self.assertEqual(monitor.hits(went_well=False), ["oom", "too-many-processes", "disk-quota"])
 
-    def test_before_a_session_has_folders(self):
-        watching = guarded(Counted(memory=0, pids=0), disk=1)
-        self.assertEqual((watching.check(), watching.hits(went_well=False)), (None, []))
+    def test_session_without_folders_yet_is_over_no_limit(self):
+        monitor = monitored(Counted(memory=0, pids=0), disk=1)
+        self.assertEqual((monitor.check(), monitor.hits(went_well=False)), (None, []))
 
 
 class BetweenCalls(unittest.TestCase):
@@ -220,18 +220,18 @@ class BetweenCalls(unittest.TestCase):
             self.executions.check_limits()
         return kill.called
 
-    def test_what_goes_on_is_ended(self):
+    def test_processes_that_go_on_over_a_limit_between_calls_are_killed(self):
         self.assertTrue(self.ends_the_session())
 
-    def test_nothing_is_ended_where_nothing_goes_on(self):
+    def test_nothing_is_killed_between_calls_where_no_process_has_run(self):
         self.monitor.has_run_since.return_value = False
         self.assertFalse(self.ends_the_session())
 
-    def test_what_the_call_before_has_used_is_not_held_against_the_session(self):
+    def test_usage_of_a_call_that_has_just_ended_kills_nothing(self):
         self.run_execution()
         self.assertFalse(self.ends_the_session())
 
-    def test_what_the_session_had_used_before_is_not_held_against_a_new_interpreter(self):
+    def test_usage_before_the_first_call_of_an_interpreter_kills_nothing(self):
         self.executions = ExecutionSlot(EventBuffer(), LimitEnforcer(self.monitor))
         self.assertFalse(self.ends_the_session())
 

@@ -1,4 +1,4 @@
-"""For tests of what a session uses: folders to fill, and children that take memory, time and room."""
+"""Helps tests of what a session uses: makes folders to fill, and children that take memory, time and disk."""
 
 import functools
 import os
@@ -22,7 +22,7 @@ UNLINK = "import os\nfile = open('x', 'wb', buffering=0)\nos.unlink('x')\nfile.w
 
 
 class Folders(SessionTest):
-    """Of the harness it needs the patience and the folders only."""
+    """Needs only the waiting and the folders of the harness."""
 
     def setUp(self):
         self.folder = self.new_folder()

@@ -1,4 +1,4 @@
-"""Small random models of many architectures, as transformers makes them."""
+"""Makes small random models of many architectures, by transformers."""
 
 from __future__ import annotations
 

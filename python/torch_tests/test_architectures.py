@@ -1,4 +1,4 @@
-"""Taps and interventions mean the same in every architecture: they are held against what they are defined as, and against the model itself."""
+"""Tests that taps and interventions mean the same in every architecture: by their definitions, and against the model itself."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ class Architectures(unittest.TestCase):
         self.assertLess(float((a - b).abs().max() / b.abs().max().clamp_min(1)), within)
 
     @of_each_model
-    def test_finds_what_attention_and_mlp_add(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_attention_and_mlp_are_found_in_every_architecture(self, engine: Engine, name: str, has_parts: bool) -> None:
         for block in engine.model_info.blocks:
             found = None if block.attention is None else (block.attention.path, block.mlp.path)
             self.assertEqual(found, MODELS[name][2])
 
     @of_each_model
-    def test_finds_the_same_in_bfloat16(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_same_parts_are_found_in_bfloat16(self, engine: Engine, name: str, has_parts: bool) -> None:
         blocks = inspect_model(engine.model.to(torch.bfloat16)).blocks
         self.assertEqual(
             [block.attention and block.attention.path for block in blocks], [block.attention and block.attention.path for block in engine.model_info.blocks]
         )
 
     @of_each_model
-    def test_a_block_is_the_sum_of_its_parts_and_the_stream_that_of_the_model(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_block_output_is_the_sum_of_its_input_and_its_parts(self, engine: Engine, name: str, has_parts: bool) -> None:
         (text,) = prompts(9)
         layers = len(engine.model_info.blocks)
         places = PLACES if has_parts else ("resid_pre", "resid_post")
@@ -89,14 +89,14 @@ class Architectures(unittest.TestCase):
                 self.close(total, read[layer, "resid_post"])
 
     @of_each_model
-    def test_has_the_logits_of_the_model_in_a_batch_of_different_lengths(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_logits_equal_the_models_in_a_batch_of_different_lengths(self, engine: Engine, name: str, has_parts: bool) -> None:
         texts = prompts(9, 4, 12, 1)
         logits = run(engine, texts, logits={"from": 0})[0]
         own = torch.cat([engine.model(input_ids=torch.tensor([text])).logits[0] for text in texts])
         self.close(logits, own)
 
     @of_each_model
-    def test_an_intervention_is_felt_where_it_is_made_and_by_what_comes_after(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_intervention_changes_its_own_position_and_what_comes_after(self, engine: Engine, name: str, has_parts: bool) -> None:
         (text,) = prompts(9)
         vector = torch.randn(1, engine.model_info.width, generator=torch.Generator().manual_seed(1))
         for place in PLACES if has_parts else ("resid_pre", "resid_post"):
@@ -110,7 +110,7 @@ class Architectures(unittest.TestCase):
             self.assertGreater(float((logits[0, -1] - logits[1, -1]).abs().max()), 1e-4)
 
     @of_each_model
-    def test_a_variant_that_goes_on_from_its_prompt_is_the_one_that_is_computed_as_a_whole(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_variant_computed_from_its_cached_prompt_equals_the_one_computed_whole(self, engine: Engine, name: str, has_parts: bool) -> None:
         texts = prompts(9, 12, 9, 5)
         vectors = torch.randn(6, engine.model_info.width, generator=torch.Generator().manual_seed(1))
         place = "attn_out" if has_parts else "resid_pre"
@@ -124,7 +124,7 @@ class Architectures(unittest.TestCase):
             self.close(table, torch.cat(tables), 1e-3)
 
     @of_each_model
-    def test_generates_what_the_model_generates(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_generation_equals_the_models_own(self, engine: Engine, name: str, has_parts: bool) -> None:
         texts = prompts(5, 8, 5)
         generated = generate(engine, texts, 6)
         for text, tokens in zip(texts, generated):
@@ -132,7 +132,7 @@ class Architectures(unittest.TestCase):
             self.assertEqual(tokens, [token for token in expected if token not in engine.end_tokens])
 
     @of_each_model
-    def test_steers_what_it_generates_as_a_whole_run_would(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_steered_generation_equals_a_whole_run_with_the_intervention(self, engine: Engine, name: str, has_parts: bool) -> None:
         (text,) = prompts(5)
         vector = 3 * torch.randn(1, engine.model_info.width, generator=torch.Generator().manual_seed(2))
         steer = [1, "resid_post", "add", {"from": -2}, 0, -1]
@@ -143,7 +143,7 @@ class Architectures(unittest.TestCase):
             self.assertEqual(int(logits[0].argmax()), token)
             so_far.append(token)
 
-    def test_says_which_place_cannot_be_told_apart(self) -> None:
+    def test_error_names_the_site_that_cannot_be_found(self) -> None:
         engine = Engine(make("mamba"), None, Captures())
         with self.assertRaisesRegex(EngineError, "What the attention of block 1 adds .* MambaForCausalLM"):
             run(engine, prompts(3), taps=[[1, "attn_out", [0]]])

@@ -1,4 +1,4 @@
-"""What is kept has room for it, and what is too much at once is done in parts."""
+"""Tests that caches stay within their budget, and that what is too much at once is computed in batches."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CPU = torch.device("cpu")
 
 
 class Memory(unittest.TestCase):
-    def test_parts_stay_below_every_limit_and_have_at_least_one_item(self) -> None:
+    def test_batches_stay_below_every_limit_and_have_at_least_one_item(self) -> None:
         self.assertEqual(parts([3, 3, 3, 9, 1], [(lambda item: item, 6)]), [[3, 3], [3], [9], [1]])
         self.assertEqual(parts([3, 3, 3], [(lambda item: item, 100), (lambda item: 1, 2)]), [[3, 3], [3]])
         self.assertEqual(parts([], [(lambda item: item, 6)]), [])
 
-    def test_a_part_that_does_not_fit_is_halved_until_it_does(self) -> None:
+    def test_batch_that_does_not_fit_is_halved_until_it_does(self) -> None:
         budget, done, released = MemoryBudget(CPU), [], []
         budget.release = lambda: released.append(True)
 
@@ -37,7 +37,7 @@ class Memory(unittest.TestCase):
         self.assertEqual(done, [[0, 1], [2, 3], [4, 5], [6]])
         self.assertTrue(released)
 
-    def test_what_does_not_fit_even_alone_is_refused_and_other_errors_are_not_mistaken_for_it(self) -> None:
+    def test_item_that_does_not_fit_alone_is_refused_and_other_errors_are_raised(self) -> None:
         def fail(items: list[int]) -> None:
             raise MemoryError
 
@@ -47,12 +47,12 @@ class Memory(unittest.TestCase):
         with self.assertRaises(ZeroDivisionError):
             MemoryBudget(CPU).in_batches([1], [(lambda item: 1, 2)], lambda items: 1 / 0, "the items")
 
-    def test_the_processor_is_out_of_memory_in_its_own_words(self) -> None:
+    def test_out_of_memory_error_of_the_cpu_is_recognised(self) -> None:
         with self.assertRaises(RuntimeError) as caught:
             torch.empty(1 << 55)
         self.assertTrue(is_out_of_memory(caught.exception))
 
-    def test_prompts_used_longest_ago_are_let_go_with_all_of_their_batch(self) -> None:
+    def test_least_recently_used_prompts_are_evicted_with_their_whole_batch(self) -> None:
         cache = PrefixCache()
         texts = [Prompt((number,)) for number in range(4)]
         cache.put(texts[:2], CachedBatch(None, torch.zeros(2, 1, 100)))
@@ -61,7 +61,7 @@ class Memory(unittest.TestCase):
         cache.evict(900)
         self.assertEqual([cache.get(text, False) is not None for text in texts], [True, True, False, False])
 
-    def test_a_known_prompt_gives_the_same_as_a_new_one(self) -> None:
+    def test_cached_prompt_gives_the_same_result_as_a_new_one(self) -> None:
         engine = Engine(make("llama"), None, Captures())
         header = dict(do="run", lengths=[4], variants=[[0, [[1, "resid_post", "add", [-1], 0, -1]]]], taps=[], logits=[0, -1], surprise=True)
         tensors = [torch.tensor([5, 6, 7, 8], dtype=torch.int32), torch.ones(1, engine.model_info.width)]
@@ -73,7 +73,7 @@ class Memory(unittest.TestCase):
         self.assertTrue(all(torch.equal(a, b) for a, b in zip(first, again)))
         self.assertEqual(len(calls), 1)
 
-    def test_an_encoder_that_had_to_go_is_missed(self) -> None:
+    def test_evicted_sae_encoder_is_reported_as_missing(self) -> None:
         budget = MemoryBudget(CPU)
         budget.kept = 1000
         encoders = SaeEncoders(CPU, budget)

@@ -1,4 +1,4 @@
-"""A model that accelerate has spread: some of its blocks stay on disk, and are loaded as they are needed."""
+"""Tests a model that accelerate has offloaded: some of its blocks stay on disk, and are loaded as they are needed."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Spread(unittest.TestCase):
         spread = dispatch_model(make("llama"), places, main_device="cpu", offload_dir=folder.name, force_hooks=True)
         self.engine = Engine(spread.eval().requires_grad_(False), None, Captures())
 
-    def test_says_where_it_is(self) -> None:
+    def test_offloaded_model_describes_its_devices(self) -> None:
         self.assertEqual(self.engine.describe()["device"], "cpu, offloaded")
 
-    def test_answers_as_the_whole_model_does(self) -> None:
+    def test_offloaded_model_answers_as_the_whole_model_does(self) -> None:
         texts = prompts(6, 9, 4)
         vectors = torch.randn(1, self.whole.model_info.width, generator=torch.Generator().manual_seed(1))
         steered = [[text, [[2, "resid_post", "add", [-1], 0, -1]]] for text in range(3)]
@@ -44,7 +44,7 @@ class Spread(unittest.TestCase):
                 torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
         self.assertEqual(generate(self.engine, texts, 5), generate(self.whole, texts, 5))
 
-    def test_is_found_unchanged_after_it_has_run_and_changed_after_it_was(self) -> None:
+    def test_offloaded_model_is_accepted_until_its_weights_are_changed(self) -> None:
         run(self.engine, prompts(5), logits=[-1])
         self.engine.integrity.check()
         self.engine.integrity.check_numbers()
