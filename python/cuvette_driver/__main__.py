@@ -6,7 +6,7 @@ With `--hosted` it becomes the interpreter of one confined session instead (see 
 import os
 import sys
 
-# Run by path, this file's own folder is first on sys.path; the package's parent takes its place
+# When this file is run by path, its own folder is first on sys.path. The package's parent takes its place
 # only while the driver imports itself, so that no user import is ever answered from here.
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 

@@ -17,7 +17,7 @@ class BackgroundCall:
         if self._is_busy.acquire(blocking=False):
             try:
                 _thread.start_new_thread(self._run, ())
-            except RuntimeError:  # The session has no process left, and this thread would be one.
+            except RuntimeError:  # The session may start no further process, and a thread counts as one.
                 self._is_busy.release()
         if self._is_busy.acquire(timeout=timeout):
             self._is_busy.release()

@@ -36,7 +36,7 @@ class Cell:
         return value
 
     def _compile(self, source: Any, mode: str, flags: int = 0) -> Any:
-        # Not inherited: this module's own `from __future__ import annotations` must not reach user code.
+        # Without dont_inherit, this module's own `from __future__ import annotations` would apply to user code.
         return compile(source, self._name, mode, flags | FLAGS, dont_inherit=True)
 
 

@@ -25,7 +25,7 @@ class ControlGroup:
         # On version 2, all controllers share one folder.
         self.folders = {kind: os.path.join(folder, name) for kind, folder in given["folders"].items()}
         self.limits: dict[str, int] = policy["limits"]
-        # Held open: the session itself has no path to them.
+        # Descriptors, because the paths are hidden from the session.
         self.counters: dict[str, int] = {}
         self.weight = self.size = -1
         self.task_files: list[int] = []
@@ -41,7 +41,7 @@ class ControlGroup:
             self.weight = os.open(os.path.join(self.folders["cpu"], WEIGHTS[self.version][0]), os.O_WRONLY | os.O_CLOEXEC)
             self.size = os.open(os.path.join(self.folders["pids"], "pids.current"), os.O_RDONLY | os.O_CLOEXEC)
         if self.version == 2:
-            # To join takes a lock that holds up every fork on the machine for milliseconds: done once, ahead of the session.
+            # Joining takes a lock that blocks every fork on the machine for milliseconds, so it is done once, ahead of the session.
             for folder in set(self.folders.values()):
                 processes.write(os.path.join(folder, "cgroup.procs"), "0")
             return
@@ -64,7 +64,7 @@ class ControlGroup:
         memory, processes, cpus = self.limits["memory"], self.limits["processes"], self.limits["cpus"]
         if memory:
             self._set("memory", "memory.max" if is_2 else "memory.limit_in_bytes", str(memory))
-            # Without swap, or a session would slow down everybody before it is ended. Absent where the kernel does not count it.
+            # A session that swaps would slow down all others before it is ended. The file is absent where the kernel does not count swap.
             self._try("memory", "memory.swap.max" if is_2 else "memory.memsw.limit_in_bytes", "0" if is_2 else str(memory))
         if processes:
             self._set("pids", "pids.max", str(processes))

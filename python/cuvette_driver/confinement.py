@@ -25,7 +25,7 @@ PROGRAMS, PROGRAM = "/mnt/programs", "/mnt/program"
 CODE_USER = 1000
 HOSTNAME = b"cuvette"
 PROXY_PORT = 3128
-# Bytes of a file, for a program that begins where there is no room left: it may remove files, and then write what is small.
+# The largest file, in bytes, that a program may write when its session has used up its disk quota: it may remove files, and write small ones or none.
 SMALL_FILE, NO_FILE = 1 << 20, 1
 
 PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 4, 24, 47, 4
@@ -43,7 +43,7 @@ def read_policy(path: str) -> Policy:
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
-        set_dumpable(True)  # Or its own files in /proc would be root's from here on.
+        set_dumpable(True)  # Else this process's own files in /proc would belong to root from here on.
     with open(path) as file:
         policy: Policy = json.load(file)
     return policy
@@ -54,7 +54,7 @@ class Confiner(Isolation):
 
     def __init__(self, policy: Policy, for_programs: bool = False) -> None:
         self.policy = policy
-        # A call of a program waits for all that its process has still to do; a Python is made ready before it is called.
+        # A keeper of programs joins the control group in advance, or each call would wait for its program to join. A Python has joined before it is called.
         self.for_programs = for_programs
         cgroup.open_folders(policy)
         namespaces.unshare_user(CODE_USER, namespaces.CLONE_NEWNS)
@@ -120,7 +120,7 @@ class Confinement:
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         for source, target in self.policy["covers"]:
             bind(source, target)
-        # As much as the session may have at all: it counts as memory where the kernel counts, and is bounded where it does not.
+        # A control group counts shared memory as memory; the size bounds it where there is none.
         size = self.limits["memory"] // 2 or "50%"
         mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777,size=%s,nr_inodes=10000" % size)
         mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
@@ -146,10 +146,10 @@ class Confinement:
     def mount_folders(self, mounts: list[list[str]], are_new: bool = False) -> None:
         """Mounts the session's own folders, and hides where they came from."""
         folders = [open_folder(source) for source, _ in mounts]
-        # What the system or a tool has below one of these places is found there still.
+        # Folders of the system or of a tool below one of these targets are mounted again on top.
         kept = [(target, os.open(target, os.O_PATH | os.O_CLOEXEC)) for target in self.policy["kept"]]
         for source, target in mounts:
-            os.makedirs(target, exist_ok=True)  # One may be below another.
+            os.makedirs(target, exist_ok=True)  # One target may be below another.
             bind(source, target)
         for target, fd in kept:
             os.makedirs(target, exist_ok=True)
@@ -216,7 +216,7 @@ def drop_privileges(limits: dict[int, int]) -> None:
     """Sets the limits and gives up every capability, for good."""
     set_dumpable(True)
     namespaces.unshare_user(CODE_USER)
-    # What the kernel counts by user, it counts in this namespace apart: all sessions have the same user outside.
+    # The kernel counts these by user and namespace; outside of their namespaces, all sessions have the same user.
     for limit, value in ((resource.RLIMIT_SIGPENDING, 1024), (resource.RLIMIT_MSGQUEUE, 1 << 19), (resource.RLIMIT_MEMLOCK, 1 << 23)):
         set_limit(limit, value)
     for name, value in (("max_inotify_instances", 16), ("max_inotify_watches", 8192), ("max_user_namespaces", 0)):
@@ -256,7 +256,7 @@ def close_all_but(kept: set[int]) -> None:
             try:
                 os.close(fd)
             except OSError:
-                pass  # The one that the list was read from.
+                pass  # It was the descriptor that the list was read from.
 
 
 def mask(folder: str) -> None:

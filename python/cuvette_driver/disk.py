@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from cuvette_driver import processes
 from cuvette_driver.background_call import BackgroundCall
 
-# Seconds between two counts of all files; longer where counting takes long.
+# Seconds between two counts of all files; SPARINGLY times what a count took, where that is longer.
 COUNT_EVERY, SPARINGLY, QUICK = 1.0, 20, 0.05
 FAR_OFF = float("inf")
-# Whoever forks without end, or maps memory, can keep others from looking at what it has mapped.
+# Seconds to wait for the count of unlinked files: a process that keeps forking or mapping memory can block reads of its maps.
 PATIENCE = 0.02
-# Deeper than any program goes; each level costs a descriptor while files are counted.
+# The deepest folder that is counted, deeper than any program goes: each level costs a descriptor meanwhile.
 DEEPEST = 400
 BLOCK = 512
-# A call that is ended for what it writes is past the limit by then, but not by so many times: that takes several calls.
+# How many times over its limits a session is far over: one call that is ended for what it writes does not get there, several do.
 FAR_PAST_BYTES, FAR_PAST_FILES = 2, 4
 
 
@@ -34,7 +34,7 @@ class Disk:
         self.most_files = most_files or (1 << 62)
         self.used, self.files = 0, 0
         self.baseline: tuple[int, int] | None = None
-        # From when on it is worth to count in any case: as code runs, and when it has failed.
+        # The times from which on files are counted in any case: while code runs, and after it has failed.
         self.next_count = self.next_exact = 0.0
         self.at_start = (0, 0)
         self.unlinked = BackgroundCall(lambda: count_unlinked(folders))
@@ -66,7 +66,7 @@ class Disk:
         since other sessions may have freed meanwhile what this one has used."""
         now, time_now = self.filesystem_usage(), time.monotonic()
         if self.baseline is not None and time_now < never_before and not self.is_full:
-            # From the lowest point that was seen: room that others make is not this session's.
+            # The baseline is the lowest usage that was seen: space that other sessions free does not hide this one's growth.
             self.baseline = (min(self.baseline[0], now[0]), min(self.baseline[1], now[1]))
             more_bytes, more_files = now[0] - self.baseline[0], now[1] - self.baseline[1]
             if more_bytes < self.most_bytes - self.used and more_files < self.most_files - self.files:
@@ -111,7 +111,7 @@ def count_files(folders: list[int]) -> tuple[int, int]:
                 elif about.st_nlink > 1:
                     seen.add(key)
             except OSError:
-                pass  # It has gone meanwhile, or is not for us to see.
+                pass  # It was removed meanwhile, or cannot be read.
         return size, count
     finally:
         for fd, _ in levels:

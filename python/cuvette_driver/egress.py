@@ -14,8 +14,8 @@ from typing import Callable
 
 from cuvette_driver.wire import CHUNK
 
-MOST_CONNECTIONS = 64  # Of one session; further ones wait in its listener's backlog.
-PAUSE = 1.0  # Seconds until a session takes connections again, after there was no descriptor or no memory for one.
+MOST_CONNECTIONS = 64  # For each session; further connections wait in its listener's backlog.
+PAUSE = 1.0  # Seconds until a session accepts connections again, after there was no descriptor or memory for one.
 GONE = select.POLLHUP | select.POLLERR
 
 Handler = Callable[[int], object]
@@ -60,7 +60,7 @@ class Egress:
         if len(fds) == 2:
             self.sessions.add(Session(self, socket.socket(fileno=fds[0]), fds[1]))
             return
-        for fd in fds:  # There was no room for the other one.
+        for fd in fds:  # There was no free descriptor for the other one.
             os.close(fd)
         self.is_over = not data
 
@@ -148,7 +148,7 @@ class Connection:
             (self.proxy, self.back, self.out, self.on_proxy),
         ):
             events = (select.POLLIN if read.can_read else 0) | (select.POLLOUT if written.unsent else 0)
-            # Without any event a hang-up would still be told, over and over. It is of use only once the proxy has said all.
+            # A registered descriptor reports a hang-up over and over, even without events. Only after the proxy has sent everything is that of use.
             if events or (sock is self.proxy and read.is_done):
                 poll.register(sock.fileno(), events, handler)
             else:
@@ -168,7 +168,7 @@ class Connection:
 
     def on_proxy(self, events: int) -> None:
         if events & GONE and self.back.is_done:
-            self.close()  # A client that holds on to such a connection would fill its session's share with them.
+            self.close()  # Clients that keep such connections open would use up their session's limit.
         else:
             self.move(events)
 
@@ -211,7 +211,7 @@ class Flow:
         except BlockingIOError:
             return
         except OSError:
-            # The target takes nothing more. What it said before that is still to be passed on, the other way.
+            # The target accepts no more data. What it sent before is still carried in the other direction.
             self.unsent, self.has_ended, self.is_done = b"", True, True
 
 
@@ -235,7 +235,7 @@ class ReadWritePoller:
     def wait(self, seconds: float | None) -> None:
         for fd, events in self._poll.poll(None if seconds is None else seconds * 1000):
             handler = self._handlers.get(fd)
-            if handler is not None:  # An earlier handler of this round may have closed it, and another have its number.
+            if handler is not None:  # An earlier handler of this round may have closed the descriptor.
                 handler(events)
 
 

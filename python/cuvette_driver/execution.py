@@ -14,9 +14,9 @@ from cuvette_driver.wire import Message, checked_number
 
 GRACE = 2.0
 URGENT = 0.1
-# An error of this length is told even when the execution has used up its room for output.
+# An error up to this length is reported even when the execution has reached its output limit.
 SHORT_ERROR = 20_000
-# The rung, the signal to the worker (none: the processes below it are killed), and how long it is given.
+# The rung, the signal to the worker (None kills the worker's descendants instead), and the seconds until the next step.
 # An interrupt is repeated, because one that comes before the code begins, or just before it starts to wait, is lost;
 # after the killing it comes late, because C's system() ignores it until its child has ended.
 LADDER = (

@@ -16,7 +16,7 @@ from cuvette_driver.wire import Message
 class ExecutionSlot:
     def __init__(self, events: EventBuffer, limits: LimitEnforcer) -> None:
         self.current: Execution | None = None
-        # Of the current execution, or of the last: what comes out later is told as its output.
+        # The id of the current execution, or of the last one: output that comes later is reported as its own.
         self.last_id: str | None = None
         self._events = events
         self._limits = limits

@@ -11,7 +11,7 @@ from cuvette_driver.wire import Message
 
 def begin() -> tuple[float, int]:
     try:
-        # Sets the kernel's high-water mark of this process, which getrusage tells, back to what it uses now.
+        # Resets the peak memory that getrusage reports for this process to what it uses now.
         marks = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
         os.write(marks, b"5")
         os.close(marks)

@@ -33,5 +33,5 @@ def savefig(self: Figure, fname: Any, *args: Any, **kwargs: Any) -> None:
     figures.note_saved(self, fname)
 
 
-# On the class, since a canvas does not see all of it: with transparent=True, the figure is changed before and after it is drawn.
+# The method is replaced on the class, because a canvas does not see all: with transparent=True, savefig changes the figure before and after it is drawn.
 Figure.savefig = savefig

@@ -23,7 +23,7 @@ class Shown(NamedTuple):
 
 _publisher: Publisher
 _numbers = itertools.count(1)
-# The files that figures were saved to, and what they were shown as in this cell, since they last changed.
+# Since a figure last changed: the files that it was saved to, and what it was shown as in this cell.
 _saved: weakref.WeakKeyDictionary[Any, list[str]] = weakref.WeakKeyDictionary()
 _shown: weakref.WeakKeyDictionary[Any, Shown] = weakref.WeakKeyDictionary()
 
@@ -54,7 +54,7 @@ def show(*_: Any, **__: Any) -> None:
                 _shown[figure] = shown
                 figure.stale = False
     finally:
-        # A figure that cannot be drawn goes too: it would fail every later cell.
+        # A figure that cannot be drawn is closed too, because it would fail every later cell.
         Gcf.destroy_all()
 
 
@@ -99,5 +99,5 @@ def paths_of(target: Any, figure: Any) -> list[str]:
     if not isinstance(name, (str, os.PathLike)):
         return []
     path = os.path.realpath(os.fspath(name))
-    # A name without an extension gets one.
+    # matplotlib adds an extension to a name without one.
     return [path, path.rstrip(".") + "." + figure.canvas.get_default_filetype()]

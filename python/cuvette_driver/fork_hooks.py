@@ -33,5 +33,5 @@ def release() -> None:
             try:
                 hook()
             except Exception:
-                pass  # As Python itself does it.
+                pass  # Python itself ignores errors of fork hooks, too.
     _held.clear()

@@ -49,7 +49,7 @@ def exec_interpreter(confinement: Confinement, listener: socket.socket, request:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
-    # Moved out of the way first: each of these numbers may be the other's.
+    # Duplicated first, because either descriptor may have the number that the other is to get.
     ours, theirs = os.dup(listener.fileno()), os.dup(given)
     null = os.open(os.devnull, os.O_RDWR)
     for fd, target in ((theirs, 0), (null, 1), (null, 2)):

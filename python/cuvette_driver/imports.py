@@ -124,7 +124,7 @@ def _is_guarded(frame: types.FrameType) -> bool:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
-        return False  # Not plain Python (a cell with magics): taken at its word.
+        return False  # A cell with magics is not plain Python, and is not looked into.
     line = frame.f_lineno
     for node in ast.walk(tree):
         if isinstance(node, TRIES):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from cuvette_driver.confinement import Confinement
 
-PAUSE_AFTER_IDLE_DEATH = 0.1  # A worker that cannot even begin is not to be started without end at full speed.
+PAUSE_AFTER_IDLE_DEATH = 0.1  # Slows down the restarts of a worker that dies whenever it starts.
 
 TOO_FULL = (
     "The code was not run: the files of this session take far more room than they may, or lie in folders too deep to be counted. "
@@ -42,9 +42,9 @@ ENDING: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 def run(assignment: socket.socket, confinement: Confinement | None = None) -> None:
     os.setsid()
-    # A worker inherits this, and unblocks it when it can answer: an interrupt that comes before is not lost.
+    # A worker inherits the blocked signal and unblocks it when it can answer, so that no earlier interrupt is lost.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    # Forked before anything else is done: memory that the keeper writes to from here on, the worker goes on sharing.
+    # The worker is forked first, so that it goes on sharing the memory that the keeper writes to from here on.
     first = WorkerProcess(assignment.close, confinement)
     linux.become_subreaper()
     linux.name_process("cuvette-keeper")

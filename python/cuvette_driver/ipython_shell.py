@@ -193,7 +193,7 @@ class IPythonShell:
             self.shell.showtraceback(tb_offset=0)
         except BaseException:
             pass
-        # An error whose own methods fail, IPython may not show at all.
+        # IPython may not show an error whose own methods fail.
         if self.shell.shown_error is None and self.shell.publisher is not None:
             self.shell.publisher.error(error)
 
@@ -231,7 +231,7 @@ def _warm(shell: _Shell) -> None:
     sys.stdout = stdout
     shell.reset(new_session=True)
     _forget_results(shell)
-    # What `reset` has taken from the module, and multiprocessing looks for.
+    # `reset` has removed these, and multiprocessing looks for them.
     for name in ("__doc__", "__package__", "__loader__", "__spec__"):
         shell.user_ns.setdefault(name)
 
@@ -239,5 +239,5 @@ def _warm(shell: _Shell) -> None:
 def _forget_results(shell: _Shell) -> None:
     shell.displayhook.flush()
     for name in ("_", "__", "___"):
-        # Left here, they would pass for names that the user has taken, and IPython would not touch them again.
+        # IPython would take names that stay here for the user's, and no longer update them.
         shell.user_ns_hidden.pop(name, None)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cuvette_driver.confinement import Confinement
 
 POLL_WITHOUT_SERVER = 2.0
-LONGEST_WAIT = 3600.0  # The kernel counts in milliseconds that have an end.
+LONGEST_WAIT = 3600.0  # poll() takes a number of milliseconds that is limited.
 EXIT_DELAY = 0.1  # A dying process closes its channel a moment before it can be reaped.
 
 
@@ -93,7 +93,7 @@ class Keeper(abc.ABC):
     def serve(self) -> None:
         while not self.is_stopping:
             self.watch_worker()
-            # The worker's messages come before its pipes: it lets the keeper empty the pipes before it sends one.
+            # The worker's messages are read before its pipes, because it waits for the pipes to be empty before it sends one.
             self.poller.wait(self.next_wait(), self.worker.channel)
             self.on_time()
             self.server.flush()
@@ -242,7 +242,7 @@ class Keeper(abc.ABC):
                 return
             if os.WIFSTOPPED(status):
                 if pid == self.worker.pid:
-                    os.kill(pid, signal.SIGCONT)  # Code that stops itself would never answer again.
+                    os.kill(pid, signal.SIGCONT)  # Code that sent itself SIGSTOP would never answer again.
             elif pid == self.worker.pid and not self.is_stopping:
                 self.on_death(status, usage)
 

@@ -45,7 +45,7 @@ class LimitEnforcer:
         limit = self.monitor.check()
         if limit is not None and execution is None:
             if self.monitor.has_run_since():
-                processes.kill_descendants(os.getpid(), 0)  # What goes on after a call has no one to tell.
+                processes.kill_descendants(os.getpid(), 0)  # No execution is there to report it to.
         elif limit is not None and execution is not None and execution.why is None:
             if limit == "disk-quota":
                 execution.interrupt(limit, is_urgent=True)

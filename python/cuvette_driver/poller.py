@@ -40,6 +40,6 @@ class Poller:
             ready.sort(key=lambda item: item[0] != first.fileno())
         for fd, _ in ready:
             entry = self._entries.get(fd)
-            if entry is not None:  # An earlier handler of this round may have taken it away.
+            if entry is not None:  # An earlier handler of this round may have removed it.
                 entry[1](entry[0])
         return bool(ready)

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 DYING = 0.2
 FIRST = 1
-# What forks faster than it can be killed is left to whoever ends the process that it comes from.
+# Seconds after which processes that fork faster than they can be killed are left to whoever ends their parent.
 KILL_TIMEOUT = 1.0
 MOST_DESCRIBED = 20
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
-SHORT = 1024  # The kernel gives a file of its own in pieces of about a page; a shorter piece is the last.
+SHORT = 1024  # The kernel returns files of /proc in pieces of about a page; a shorter piece is the last.
 HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
 
 
@@ -31,7 +31,7 @@ def children(pid: int) -> list[int]:
         try:
             found.extend(map(int, read("/proc/%d/task/%s/children" % (pid, thread)).split()))
         except OSError:
-            pass  # It has ended; others of the process may go on.
+            pass  # The thread has ended; others of the process may go on.
     return found
 
 
@@ -123,7 +123,7 @@ def kill_descendants(pid: int, spare: int, without: frozenset[int] = frozenset()
         found = [p for p in descendants(pid, without) if p != spare and p not in ended and is_alive(p)]
         if not found:
             break
-        # Stopped first, so that a process that keeps forking cannot outrun the killing, and can be asked what it is.
+        # They are stopped first: a process that keeps forking would outrun the killing, and block reads of its command line.
         for victim in found:
             send(victim, signal.SIGSTOP)
         ended.update(describe_all(found))
@@ -217,7 +217,7 @@ def write(path: str, text: str) -> None:
 def name_of_signal(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # Most real-time signals have none.
+    except ValueError:  # Most real-time signals have no name.
         return "SIG%d" % number
 
 

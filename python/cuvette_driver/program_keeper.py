@@ -69,7 +69,7 @@ class ProgramKeeper(Keeper):
         self.worker = ProgramProcess(self.plan.steps.pop(0), self.plan.program, self.confinement)
         self.peak = PeakMemory()
         if self.executions.current:
-            self.executions.current.worker = -self.worker.pid  # The whole group, as Ctrl-C in a terminal does it.
+            self.executions.current.worker = -self.worker.pid  # A negative pid signals the whole process group, as Ctrl-C in a terminal does.
 
     def on_finished(self) -> None:
         """Nothing of a program goes on after it."""
@@ -94,7 +94,7 @@ class ProgramKeeper(Keeper):
         execution = self.executions.current
         if went_well and self.plan.steps and execution and not execution.why:
             self.close_worker()
-            # What was built is the server's to keep before the program, which could change it, is run.
+            # The server stores what was built before the next step, which could change it, is run.
             self.is_waiting = True
             self.server.events.add({"ev": "built", "id": execution.id})
             return

@@ -25,7 +25,7 @@ class ProgramProcess:
 
     pipes: Sequence[OutputPipe]
     channel: socket.socket | None = None
-    has_unread = is_mid_message = False
+    is_mid_message = False
 
     def __init__(self, step: Message, program: Message, confinement: Confinement | None = None) -> None:
         self.pipes = (OutputPipe("stdout"), OutputPipe("stderr"))
@@ -44,12 +44,6 @@ class ProgramProcess:
 
     def send(self, line: bytes) -> None:
         """Does nothing: a program takes no messages."""
-
-    def receive(self) -> list[Message] | None:
-        return None
-
-    def close_channel(self) -> None:
-        pass
 
     def close(self) -> None:
         for pipe in self.pipes:

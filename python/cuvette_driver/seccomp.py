@@ -20,7 +20,7 @@ from cuvette_driver.namespaces import (
     libc,
 )
 
-# Each by its number on x86-64 and on arm64; None where it does not exist.
+# The number of each system call on x86-64 and on arm64; None where it does not exist.
 REFUSED: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -80,7 +80,7 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
 }
-# Callers take these for absent, and do without: clone3 hides its flags from a filter, io_uring hides whole calls.
+# These fail with ENOSYS, so that callers do without them: clone3 hides its flags from a filter, io_uring hides whole calls.
 ABSENT: dict[str, tuple[int, int]] = {
     "clone3": (435, 435),
     "io_uring_setup": (425, 425),
@@ -88,7 +88,7 @@ ABSENT: dict[str, tuple[int, int]] = {
     "io_uring_register": (427, 427),
 }
 CLONE, UNSHARE, SOCKET, IOCTL = (56, 220), (272, 97), (41, 198), (16, 29)
-# They work on any process of the same user, and the keeper is one: it could be slowed down, or limited to death.
+# These work on any process of the same user, the keeper included, which code could slow down or limit until it dies.
 PRLIMIT, SETPRIORITY, IOPRIO_SET = (302, 261), (141, 140), (251, 30)
 SCHEDULING: dict[str, tuple[int, int]] = {
     "sched_setaffinity": (203, 122),
@@ -98,14 +98,14 @@ SCHEDULING: dict[str, tuple[int, int]] = {
 }
 KEEPER = 1
 PRIO_PROCESS, IOPRIO_WHO_PROCESS = 0, 1
-# Stands in the filter for the number of the process that installs it; no process has this one.
+# A placeholder in the filter for the pid of the process that installs it; no process has this pid.
 OWN = 0x7FFFFFFE
 
 CLONE_NEWCGROUP, CLONE_NEWTIME = 0x02000000, 0x80
 NAMESPACES = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP
 # Local, IPv4, IPv6; netlink for the list of network interfaces alone.
 FAMILIES, NETLINK, NETLINK_ROUTE = (1, 2, 10), 16, 0
-# They type into a terminal as if its user did.
+# These ioctls type into a terminal as if its user did.
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
@@ -160,7 +160,7 @@ def build(machine: str) -> bytes:
     program = Program()
     program.add(LOAD, ARCH)
     program.add(EQUAL, architecture, 1, 0)
-    program.add(RETURN, KILL)  # A call in another machine's numbering would pass for one that it is not.
+    program.add(RETURN, KILL)  # A call in another architecture's numbering would be taken for another call.
     program.add(LOAD, NUMBER)
     if column == 0:
         program.end_if(AT_LEAST, X32, refuse(ENOSYS))

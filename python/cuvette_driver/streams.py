@@ -20,9 +20,9 @@ from typing import Any, cast
 
 from cuvette_driver import linux
 
-# For the keeper, which reads always, though not at once on a busy machine.
+# Seconds to wait for the keeper, which always reads, though not at once on a busy machine.
 PATIENCE = 30.0
-# For whoever reads what user code has put in place of our pipes: perhaps nobody.
+# Seconds to wait for the reader of what user code has put in place of our pipes: there may be none.
 PATIENCE_WITH_OTHERS = 0.1
 FIRST_SPARE_FD = 200
 

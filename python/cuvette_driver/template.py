@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Run = Callable[[socket.socket, Optional[Confinement]], None]
 
-# In place of modules: a zygote whose keepers run programs of other languages.
+# Given in place of modules, it makes a zygote whose keepers run programs of other languages.
 FOR_PROGRAMS = "--programs"
 
 
@@ -56,7 +56,7 @@ def load(orders: socket.socket, ipython_dir: str, modules: list[str], isolation:
         while select.select([orders], [], [], 0)[0]:
             fork(orders, interpreter_keeper.run, isolation)
         step()
-    os.environ.clear()  # Each session has its own; what there is to throw away, none of them has to touch.
+    os.environ.clear()  # Each session has its own environment, and need not write to memory to throw this one away.
     gc.collect()
     copy_on_write.fill_gaps()
     return interpreter_keeper.run

@@ -31,7 +31,7 @@ class UsageMonitor:
         self.before = {"oom": 0, "too-many-processes": 0}
         self.worked = 0
         self.is_last = False
-        # Whether the session had no room for files left when the execution began, and whether by so much that nothing may write there.
+        # Whether the disk quota was used up when the execution began, and whether by so much that nothing may be written.
         self.was_full_at_start = self.was_far_over_at_start = False
 
     def watch_folders(self, folders: list[int], are_new: bool = False) -> None:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 TRUSTED = {"numpy", "pandas", "torch", "polars", "scipy", "jax", "jaxlib", "pyarrow", "xarray"}
 SHOWN = (bool, int, float, complex, str, bytes, type(None))
 PREVIEW = 80
-# Longer numbers take the interpreter too long to write down.
+# Converting longer integers to text takes too long.
 MOST_BITS = 1000
 
-# Straight from `type`: a metaclass may answer for these names with code of its own.
+# Read from `type` itself, because a metaclass may answer for these names with code of its own.
 _module_of, _name_of, _qualified_name_of = (type.__dict__[name].__get__ for name in ("__module__", "__name__", "__qualname__"))
 
 
@@ -46,7 +46,7 @@ def _describe(name: str, value: Any) -> Message:
             text = safe_repr(value[:PREVIEW] if kind in (str, bytes) else value)
             entry["preview"] = text if len(text) <= PREVIEW else text[: PREVIEW - 3] + "..."
     except BaseException:
-        pass  # User code after all, and it failed: what is known so far must do.
+        pass  # Code of the object was run after all, and failed: what is known so far is listed.
     return {key: item for key, item in entry.items() if item is not None}
 
 

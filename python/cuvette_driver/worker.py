@@ -83,7 +83,7 @@ def main(control: socket.socket, out: int, err: int) -> None:
         worker.serve()
     except BaseException:
         pass
-    # User code has broken what the driver stands on. The keeper sees the channel end, and ends this process.
+    # User code has broken the driver. The keeper sees the end of the channel, and kills this process.
     try:
         control.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -131,7 +131,7 @@ class Worker:
                 self.execute(message)
             elif op == "variables":
                 self.send({"ev": "variables", "id": message["id"], "variables": variables.describe(shell)})
-            # An answer to a question that was interrupted comes too late, and is dropped.
+            # An answer to an install request that was interrupted comes too late, and is dropped.
 
     def execute(self, message: Message) -> None:
         self.repair()
@@ -144,7 +144,7 @@ class Worker:
         figures.forget_shown()
         self.streams.flush()
         if self.is_forked_copy:
-            os._exit(exit_code(ending))  # A copy that user code forked off has come to the end of the cell.
+            os._exit(exit_code(ending))  # This is a forked child of user code that has reached the end of the cell.
         wait_until_read()
         used = execution_usage.since(before)
         self.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.was_interrupted, "kept": kept_processes(), **used})
@@ -173,7 +173,7 @@ class Worker:
             finally:
                 self.in_user_code = False
         except BaseException as error:
-            self.in_user_code = False  # Again: an interrupt may have kept the line above from running.
+            self.in_user_code = False  # Set again, because an interrupt may have kept the line above from running.
             if isinstance(error, SystemExit):
                 return exit_message(error)
             self.publisher.error(error)
@@ -280,7 +280,7 @@ def exit_message(exit: SystemExit) -> Message:
     try:
         print(message_of(exit), file=sys.stderr)
     except BaseException:
-        pass  # User code has put something else in place of the stream.
+        pass  # User code has replaced the stream by something that cannot be written to.
     return {"status": "exit", "code": 1}
 
 

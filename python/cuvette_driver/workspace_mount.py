@@ -23,7 +23,7 @@ def enter(workspace: str, program: str | None = None) -> None:
     folders = [(WORKSPACE, workspace)] + ([(PROGRAM, program)] if program else [])
     unshare_mounts()
     make_mounts_private()
-    # Opened before what is mounted over /mnt can hide them, and in the new namespace, where alone they can be mounted again.
+    # Opened before the mount over /mnt hides them, and in the new namespace, because a descriptor of another one cannot be bound.
     sources = [(place, os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) for place, folder in folders]
     mount("tmpfs", ROOT, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64k")
     for place, source in sources:
@@ -40,7 +40,7 @@ def unshare_mounts() -> None:
             unshare(CLONE_NEWNS)
             return
         except OSError:
-            pass  # Root of a container has to do it as others do.
+            pass  # Root in a container may lack the capability, and needs a user namespace as other users do.
     unshare_user(uid, CLONE_NEWNS)
 
 

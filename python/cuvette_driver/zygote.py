@@ -22,7 +22,7 @@ from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, encode
 
 IDLE = 60.0
 QUIET = 0.03
-# Making a keeper takes a processor for about half of this.
+# Seconds between two keepers; making one takes a processor for about half of that.
 PACE = 0.04 / (os.cpu_count() or 1)
 PROGRAM_PACE = 0.008 / (os.cpu_count() or 1)
 CLEANING = 0.01
@@ -65,7 +65,7 @@ def end_template(pid: int) -> None:
     if os.getppid() != pid:
         return
     deadline = time.monotonic() + LAST_CLEANING
-    processes.send(pid, signal.SIGSTOP)  # It starts no other while they are looked for.
+    processes.send(pid, signal.SIGSTOP)  # Stopped, it starts no further process while its children are listed.
     helpers = [one for one in processes.descendants(pid) if one != os.getpid() and is_of_our_group(one)]
     for one in (*helpers, pid):
         processes.send(one, signal.SIGKILL)
@@ -92,7 +92,7 @@ class Zygote:
         self.template = forks
         self.servers: dict[socket.socket, Lines] = {}
         self.waiting: collections.deque[tuple[socket.socket, Message]] = collections.deque()
-        # A keeper on its way, one that waits for a session, and those that have one, each by its own socket.
+        # The keeper that is being made, the one that waits for a session, and those that have one, each by its own socket.
         self.pending: socket.socket | None = None
         self.spare: tuple[socket.socket, int] | None = None
         self.keepers: set[socket.socket] = set()
@@ -175,7 +175,7 @@ class Zygote:
         try:
             server.sendall(encode(message))
         except OSError:
-            pass  # It is gone, and will be noticed where it is read.
+            pass  # The server is gone, which is noticed where it is read.
 
     # -- keepers ----------------------------------------------------------------------------------
 
