@@ -21,11 +21,11 @@ from cuvette_torch import activations
 from cuvette_torch.errors import EngineError
 
 ATTENTION = re.compile(r"attn|attention|mixer|mamba|recurrent", re.IGNORECASE)
-# Less than that share of an output in the sum means that it is not a part of it.
+# An output with a smaller factor in the sum is not a part of it.
 LEAST_FACTOR = 0.01
 # How close a factor must be to one that the model's config names, to be taken for it.
 SAME_FACTOR = 0.02
-# Outputs that are one and the same vector, whatever its length, are not two parts.
+# Two outputs with a larger squared cosine are one and the same part.
 SAME_OUTPUT = 0.9999
 
 
@@ -54,7 +54,7 @@ class Record:
     after: torch.Tensor | None = None
 
     def __post_init__(self) -> None:
-        # In the order in which the modules ended; only of those that were called once.
+        # By module path, in the order in which the modules ended; only of modules that were called once.
         self.outputs: dict[str, torch.Tensor] = {}
         self.called: set[str] = set()
 
@@ -167,12 +167,12 @@ def find_parts(records: list[Record], factors: list[float]) -> tuple[tuple[str, 
     outputs = {path: weighed([(record, record.outputs[path]) for record in records]) for path in paths}
     fits = [fit for i, first in enumerate(paths) for second in paths[i + 1 :] if (fit := fit_of(added, outputs, (first, second), factors))]
     least = min((fit.error for fit in fits), default=float("inf"))
-    # The stream was rounded where it was added to: that much of an error says nothing.
+    # The residual stream is rounded at each addition: an error of that size says nothing.
     rounding = 2 * unit_of(records[0].module) * sum(len(record.input) for record in records) ** 0.5
     most = min(max(rounding, 1e-3 * float(added.norm())), 0.5 * float(added.norm()))
     if not least <= most:
         return None
-    # Modules that pass on what another one gives fit as well as that one does; the outermost is taken, and of those the first.
+    # A module that only passes on the output of another fits as well as that one does; the outermost is taken, and of those the first.
     same = [fit for fit in fits if fit.error <= 1.01 * least + 1e-9 * float(added.norm())]
     best = min(same, key=lambda fit: sum(path.count(".") for path in fit.paths))
     (first, second), (a, b) = best.paths, best.factors

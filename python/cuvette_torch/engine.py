@@ -19,7 +19,7 @@ from cuvette_torch.requests import generate_request, run_request
 from cuvette_torch.run import Run
 from cuvette_torch.sae_encoders import SaeEncoders
 
-# What configs call the number of tokens that fit; a model with none of them has no limit that is known.
+# The names that configs have for the context length; a model with none of them has no known limit.
 CONTEXT = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 NO_LIMIT = 1 << 20
 

@@ -12,9 +12,9 @@ import torch
 
 from cuvette_torch.block_discovery import text_config
 
-# Of one tensor: with more rows than that, only some of them are looked at.
+# The most samples of one tensor: of a tensor with more rows, only some rows are sampled.
 MOST = 1 << 16
-# What numbers are compared as, by their size in bytes: one that is not a number is the same as itself, too.
+# The integer types that numbers are compared as, by their size in bytes, so that NaN equals itself.
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -43,7 +43,7 @@ def draw(model: Any) -> dict[Any, torch.Tensor]:
 def tensors_of(model: Any) -> Iterator[torch.Tensor]:
     buffers = () if remakes_buffers(model) else model.buffers()
     for tensor in (*model.parameters(), *buffers):
-        # Weights that are loaded from disk as they are needed have no numbers, and those that are made up of several tensors have them elsewhere.
+        # Offloaded weights have no numbers here, and tensor subclasses keep theirs in other tensors.
         if tensor.numel() > 0 and not tensor.is_meta and not hasattr(tensor, "__tensor_flatten__") and not tensor.is_complex():
             yield tensor
 

@@ -100,7 +100,7 @@ class CachedGeneration:
 
     def __init__(self, generation: Generation, variants: Sequence[PromptVariant]) -> None:
         self.generation = generation
-        # Those that begin to change at the same position stand together.
+        # Sorted, so that variants which begin to change at the same position are one batch.
         self.variants = sorted(variants, key=lambda variant: variant.first)
         self.length = length_of(variants[0])
         self.past: Any = None

@@ -33,7 +33,7 @@ class Head:
         tokens = tokens.to(self.device)
         if not self.is_plain:
             return self.head(rows)[:, tokens]
-        # So few that they can have all the precision there is.
+        # Few tokens are computed in float32, which costs little.
         weight = self.head.weight[tokens].float()
         bias = None if self.head.bias is None else self.head.bias[tokens].float()
         return nn.functional.linear(rows.float(), weight, bias)

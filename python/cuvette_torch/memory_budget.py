@@ -47,7 +47,7 @@ class MemoryBudget:
                     raise self.too_large_error(what) from error
             else:
                 continue
-            # Here, the error and with it the tensors of the frames that it passed are gone.
+            # Outside of the except block, the error and with it the tensors of its frames are freed.
             self.clear()
             half = (len(part) + 1) // 2
             waiting = [part[:half], part[half:], *waiting]

@@ -53,7 +53,7 @@ class Predictions:
             theirs = self.logs(base[done : done + len(some)])
             done += len(some)
             self.put_next(ours, [(one.slots, token) for one, token, _ in some], probabilities)
-            # The same prediction comes out as a number that is 0 but for rounding, on either side.
+            # The divergence of equal predictions is 0 but for rounding, which may make it negative.
             divergence = (theirs.exp() * (theirs - ours)).sum(-1, keepdim=True).clamp_min(0)
             divergences.hold([slot for _, _, slot in some], divergence)
             divergences.flush()

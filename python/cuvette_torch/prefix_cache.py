@@ -16,9 +16,9 @@ from cuvette_torch.prompts import Prompt
 class CachedBatch:
     """Prompts that were computed in one batch."""
 
-    # For each layer keys and values: prompts × heads × positions × width. None where nobody was to go on from them.
+    # For each layer keys and values: prompts × heads × positions × width. None where no variant was to go on from them.
     layers: Any
-    # What the head was given: prompts × positions × width. None where it was not got to.
+    # What the head was given: prompts × positions × width. None where the pass ended before the head.
     last: torch.Tensor | None
 
     @property
@@ -40,7 +40,7 @@ class CachedPrompt:
 
 class PrefixCache:
     def __init__(self) -> None:
-        # The ones used last come last.
+        # In the order of their last use.
         self._known: dict[tuple[int, ...], CachedPrompt] = {}
 
     def get(self, prompt: Prompt, needs_past: bool) -> CachedPrompt | None:

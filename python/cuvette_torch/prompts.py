@@ -37,7 +37,7 @@ class PromptVariant:
     number: int
     prompt: Prompt
     interventions: list[Intervention]
-    # The first position that it computes itself; its length if it is the prompt as it is.
+    # The first position that it computes itself; the prompt's length if it changes nothing.
     first: int
 
     @property

@@ -45,7 +45,7 @@ class RunRequest(PromptRequest):
 class GenerateRequest(PromptRequest):
     new_tokens: int
     temperature: float
-    # Variants × new tokens, from 0 to 1: chance comes from the other side.
+    # Variants × new tokens, random numbers from 0 to 1 that the caller has drawn.
     draws: torch.Tensor
 
 

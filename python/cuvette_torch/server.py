@@ -51,7 +51,7 @@ class Server:
                 else:
                     self.waiting.put((peer, header["id"], header, tensors, cancelled, gone))
         except Exception:
-            pass  # It does not speak as it should, and is not listened to any longer.
+            pass  # The peer does not follow the protocol, and is disconnected.
         finally:
             gone.set()
             peer.close()
@@ -69,7 +69,7 @@ class Server:
             except BaseException:
                 hang_up(peer)
             cancelled.discard(id)
-            # Nothing of the request is held while the next is waited for.
+            # Frees the tensors of the request while the next one is waited for.
             header = tensors = None
 
     def respond(self, peer: socket.socket, id: int, header: Any, tensors: Any, check: Any) -> None:
@@ -105,7 +105,7 @@ def hang_up(peer: socket.socket) -> None:
     try:
         peer.shutdown(socket.SHUT_RDWR)
     except OSError:
-        pass  # It is gone.
+        pass  # The peer is gone.
 
 
 def unexpected(error: BaseException) -> Any:

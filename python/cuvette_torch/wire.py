@@ -24,7 +24,7 @@ def send(sock: socket.socket, header: dict[str, Any], tensors: Sequence[torch.Te
     tensors = [tensor.detach().cpu().contiguous() for tensor in tensors]
     described = [[str(tensor.dtype).replace("torch.", ""), list(tensor.shape)] for tensor in tensors]
     encoded = json.dumps({**header, "tensors": described}).encode()
-    # What cannot be sent shows before anything of the message has been.
+    # Converted first, so that a tensor that cannot be sent fails before any part of the message is sent.
     numbers = [memoryview(tensor.numpy()).cast("B") for tensor in tensors if tensor.numel() > 0]
     sock.sendall(struct.pack("<I", len(encoded)) + encoded)
     for some in numbers:
