@@ -14,7 +14,7 @@ from cuvette_driver import background_call
 from cuvette_driver.background_call import BackgroundCall
 
 
-class Asked(unittest.TestCase):
+class BackgroundCalls(unittest.TestCase):
     def setUp(self):
         self.held = threading.Event()
         self.held.set()

@@ -42,7 +42,7 @@ FILES = {
 }
 
 
-class Tree(unittest.TestCase):
+class FakeHierarchies(unittest.TestCase):
     """Plain folders stand for control groups: whoever makes one finds the kernel's files in it, as in a real one."""
 
     version = 1
@@ -101,7 +101,7 @@ class Tree(unittest.TestCase):
         return self.read(os.path.join(self.base(kind), session, name))
 
 
-class Version1(Tree):
+class Version1(FakeHierarchies):
     def test_version_1_limits_are_written_to_each_hierarchy(self):
         self.group()
         self.assertEqual(self.written("memory", "memory.limit_in_bytes"), str(64 * MIB))
@@ -160,7 +160,7 @@ class Version1(Tree):
         self.assertEqual((group.count("memory"), group.count("pids")), (None, None))
 
 
-class Version2(Tree):
+class Version2(FakeHierarchies):
     version = 2
 
     def test_version_2_limits_are_written_to_one_folder(self):
@@ -190,7 +190,7 @@ class Version2(Tree):
         self.assertEqual(write.mock_calls, [mock.call(control, "+memory"), mock.call(control, "+pids")])
 
 
-class Counters(Tree):
+class Counters(FakeHierarchies):
     def write(self, kind, name, text):
         with open(os.path.join(self.base(kind), "one", name), "w") as file:
             file.write(text)
@@ -214,7 +214,7 @@ class Counters(Tree):
         self.assertEqual(group.count("pids"), 12)
 
 
-class Counters2(Counters):
+class CountersOfVersion2(Counters):
     version = 2
 
     def test_hits_of_limits_are_counted(self):
@@ -227,7 +227,7 @@ class Counters2(Counters):
         self.assertEqual(self.group().count("memory"), 0)
 
 
-class FoldersOfAZygote(Tree):
+class FoldersOfAZygote(FakeHierarchies):
     def test_folders_of_a_zygote_are_named_by_its_process(self):
         policy = self.policy()
         cgroup.open_folders(policy)
@@ -258,7 +258,7 @@ class FoldersOfAZygote(Tree):
         self.assertTrue(cgroup.remove(policy, "one"))
 
 
-class Removal(Tree):
+class RemovalOfGroups(FakeHierarchies):
     def occupy(self, kind, text):
         with open(os.path.join(self.base(kind), "one", "cgroup.procs"), "w") as file:
             file.write(text)
@@ -305,7 +305,7 @@ def own_groups():
 
 
 @unittest.skipUnless(own_groups(), "this machine does not let us make control groups of version 1")
-class Real(unittest.TestCase):
+class RealControlGroups(unittest.TestCase):
     """The kernel's own, of version 1."""
 
     def setUp(self):

@@ -18,7 +18,7 @@ from cuvette_driver.confinement import Confiner
 
 
 @unittest.skipUnless(can_mount_proc(), "this machine lets nobody have a /proc of their own")
-class Whole(SessionTest):
+class ConfinedSession(SessionTest):
     """A whole session, from the zygote's namespace to a worker that has no rights. Of the harness it needs the folders only."""
 
     def setUp(self):

@@ -16,7 +16,7 @@ from cuvette_driver.confinement import Confinement
 
 
 @unittest.skipUnless(can_unshare(), "this machine lets nobody have namespaces")
-class Steps(unittest.TestCase):
+class ConfinementSteps(unittest.TestCase):
     def in_namespace(self, function, others=0):
         def ready():
             unshared(others)
@@ -156,7 +156,7 @@ class Steps(unittest.TestCase):
             namespaces.bind("/", "/no/such/folder")
 
 
-class Parts(SessionTest):
+class ConfinementFunctions(SessionTest):
     """What needs no namespaces. Of the harness it needs the folders only."""
 
     def setUp(self):

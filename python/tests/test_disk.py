@@ -14,7 +14,7 @@ from cuvette_driver import disk
 from cuvette_driver.disk import Disk, count_files
 
 
-class Counting(Folders):
+class FileCounts(Folders):
     def test_empty_folder_counts_as_nothing(self):
         self.assertEqual(self.count(), (0, 0))
 
@@ -136,7 +136,7 @@ class Counting(Folders):
         self.assertEqual(in_child(counted)[1], 1)
 
 
-class Room(Folders):
+class DiskQuota(Folders):
     """The room of a session on disk, as its files are."""
 
     def disk(self, mib=20, files=1000):
@@ -253,7 +253,7 @@ class Room(Folders):
         self.assertFalse(disk.is_over(0.0))
 
 
-class HeldUp(Folders):
+class BlockedCount(Folders):
     """Code can keep others from looking at its memory; whoever watches it must not be kept from all else."""
 
     def test_count_goes_on_while_reading_a_process_map_blocks(self):
@@ -269,7 +269,7 @@ class HeldUp(Folders):
             self.assertLess(time.monotonic() - began, PATIENCE)
 
 
-class Shortcut(Folders):
+class FileSystemCheck(Folders):
     """Files are not counted as long as the file system itself has not grown: with numbers of its own, since others use the real one, too."""
 
     def setUp(self):
@@ -374,7 +374,7 @@ class Shortcut(Folders):
             self.assertEqual(self.counts, 1)
 
 
-class Descriptors(Folders):
+class CountDescriptors(Folders):
     def test_count_works_with_few_descriptors_left(self):
         """A session may have used up all but a few of what its own process may open."""
         os.makedirs(self.path("a", "b"))

@@ -111,7 +111,7 @@ class EgressTest(SessionTest):
         self.assertEqual(select.select([self.proxy], [], [], 0)[0], [])
 
 
-class Bytes(EgressTest):
+class Transfers(EgressTest):
     def test_bytes_are_carried_in_both_directions(self):
         self.assert_joined(*self.pair())
 
@@ -182,7 +182,7 @@ class Bytes(EgressTest):
         return sent
 
 
-class Ends(EgressTest):
+class ClosedConnections(EgressTest):
     def test_closed_client_closes_the_connection_to_the_proxy(self):
         client, server = self.pair()
         client.close()
@@ -238,7 +238,7 @@ class Ends(EgressTest):
         return False
 
 
-class Limits(EgressTest):
+class ConnectionLimits(EgressTest):
     def test_connections_beyond_a_sessions_limit_wait(self):
         pairs = [self.pair() for _ in range(MOST)]
         late = self.connect()

@@ -24,7 +24,7 @@ def in_child(act):
     return text
 
 
-class Hooks(unittest.TestCase):
+class ForkHooks(unittest.TestCase):
     def test_fork_hooks_are_held_back_until_the_worker(self):
         called = []
 
@@ -50,7 +50,7 @@ def make(filename):
     return module.f
 
 
-class MovingTogether(unittest.TestCase):
+class MovedCode(unittest.TestCase):
     def test_moved_functions_keep_the_file_of_their_code(self):
         one, other = make("one.py"), make("other.py")
         before = one.__code__, other.__code__

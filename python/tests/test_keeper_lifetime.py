@@ -82,7 +82,7 @@ class Servers(SessionTest):
         self.assertEqual(size + len(outcome.stdout), 60_000_060 + 4)
 
 
-class Ends(SessionTest):
+class EndOfKeepers(SessionTest):
     def setUp(self):
         super().setUp()
         self.worker = self.session.hello["worker"]

@@ -173,7 +173,7 @@ class FromServers:
             self.assert_serves(data[:40])
 
 
-class Interpreters(FromServers, SessionTest):
+class ToInterpreterKeepers(FromServers, SessionTest):
     def assert_serves(self, what):
         """Whatever the last one started is over after a reset, and what follows has its own answer."""
         try:
@@ -190,7 +190,7 @@ class Interpreters(FromServers, SessionTest):
             self.assertEqual(outcome.result, "'done'")
 
 
-class Programs(FromServers, SessionTest):
+class ToProgramKeepers(FromServers, SessionTest):
     preload = ("--programs",)
 
     def assert_serves(self, what):
@@ -224,7 +224,7 @@ class Programs(FromServers, SessionTest):
                 self.assert_serves(program)
 
 
-class Zygotes(SessionTest):
+class ToZygotes(SessionTest):
     """From a server to a zygote's front."""
 
     def say(self, data):
@@ -265,7 +265,7 @@ class Zygotes(SessionTest):
                 self.assert_serves(case[:60])
 
 
-class Forged(SessionTest):
+class ForgedByUserCode(SessionTest):
     """From user code, which can write to the worker's channel, to the keeper: its own execution suffers, nothing else does."""
 
     CODE = (

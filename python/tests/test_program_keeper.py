@@ -68,7 +68,7 @@ class MountedWorkspace(ProgramTest):
         self.assertNotIn("sleep " + nap, commands())
 
 
-class Keeping(ProgramTest):
+class ProgramKeepers(ProgramTest):
     def test_greeting_says_which_program_runs(self):
         self.assertIsNone(self.session.hello["running"])
         id = self.start("echo begun; sleep 0.5")

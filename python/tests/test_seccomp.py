@@ -73,7 +73,7 @@ def each_machine():
         yield column, lambda number, *arguments, program=program, machine=machine: interpret(program, number, arguments, machine=machine)
 
 
-class Read(unittest.TestCase):
+class InterpretedFilter(unittest.TestCase):
     """Each test for both machines, on either."""
 
     def test_filter_is_a_valid_bpf_program(self):
@@ -216,7 +216,7 @@ class Read(unittest.TestCase):
 
 
 @unittest.skipUnless(sys.platform == "linux" and seccomp.is_known(), "there is no filter for this machine")
-class Installed(unittest.TestCase):
+class InstalledFilter(unittest.TestCase):
     """In a process of its own, which keeps all its rights but for the filter."""
 
     def filtered(self, function):

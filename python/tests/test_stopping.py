@@ -173,7 +173,7 @@ class Cancelling(SessionTest):
             self.assertEqual((outcome.result, outcome.done["stopped"]), ("%d" % number, None))
 
 
-class Figures(SessionTest):
+class Records(SessionTest):
     def test_record_has_wall_time_processor_time_and_peak_memory(self):
         outcome = self.run_ok("x = bytearray(200_000_000)\nfor _ in range(2_000_000): pass\ndel x")
         self.assertGreater(outcome.done["peak"], 200_000_000)

@@ -50,7 +50,7 @@ class ZygoteTest(SessionTest):
         return min(self.children())
 
 
-class Dismissal(ZygoteTest):
+class DismissedZygote(ZygoteTest):
     def test_dismissed_zygote_ends_when_its_last_server_has_gone(self):
         self.dismiss()
         self.zygote.connection.close()
@@ -114,7 +114,7 @@ class Dismissal(ZygoteTest):
         self.assertEqual(glob.glob(os.path.join(self.zygote.folder, "s*")), [])
 
 
-class Termination(ZygoteTest):
+class TerminatedZygote(ZygoteTest):
     def test_terminated_zygote_ends_its_template_and_spare_keeper(self):
         self.new_session().stop()
         self.assert_soon(lambda: len(self.children()) >= 2, "a spare keeper")
@@ -139,7 +139,7 @@ class Termination(ZygoteTest):
         self.assert_soon(lambda: not any(map(is_running, children)), "the end of all that it had forked")
 
 
-class Sessions(ZygoteTest):
+class SessionsOfZygote(ZygoteTest):
     def test_sessions_outlive_a_killed_zygote(self):
         session = self.zygote.session()
         self.addCleanup(session.stop)

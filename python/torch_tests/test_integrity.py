@@ -27,7 +27,7 @@ def run(engine: Engine, check: Any = lambda: None, tokens: torch.Tensor = PROMPT
     return engine.answer(header, [tokens, torch.empty(0, 48)], check)[1][0]
 
 
-class Changing(unittest.TestCase):
+class ChangedModel(unittest.TestCase):
     def setUp(self) -> None:
         self.model = make("llama")
         self.engine = Engine(self.model, None, Captures())
@@ -96,7 +96,7 @@ class Changing(unittest.TestCase):
         self.assertTrue(torch.equal(run(self.engine, tokens=tokens), expected))
 
 
-class Unchanged(unittest.TestCase):
+class UnchangedModel(unittest.TestCase):
     def test_unchanged_models_of_every_architecture_are_accepted(self) -> None:
         for name in MODELS:
             with self.subTest(name):

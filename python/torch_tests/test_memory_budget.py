@@ -18,7 +18,7 @@ from cuvette_torch.sae_encoders import SaeEncoders
 CPU = torch.device("cpu")
 
 
-class Memory(unittest.TestCase):
+class MemoryBudgets(unittest.TestCase):
     def test_batches_stay_below_every_limit_and_have_at_least_one_item(self) -> None:
         self.assertEqual(parts([3, 3, 3, 9, 1], [(lambda item: item, 6)]), [[3, 3], [3], [9], [1]])
         self.assertEqual(parts([3, 3, 3], [(lambda item: item, 100), (lambda item: 1, 2)]), [[3, 3], [3]])

@@ -16,7 +16,7 @@ from cuvette_torch.errors import EngineError
 
 
 @unittest.skipIf(importlib.util.find_spec("accelerate") is None, "accelerate is not installed")
-class Spread(unittest.TestCase):
+class OffloadedModel(unittest.TestCase):
     def setUp(self) -> None:
         from accelerate import dispatch_model
 

@@ -19,7 +19,7 @@ from cuvette_torch.engine import Engine
 from cuvette_torch.server import Server
 
 
-class Serving(unittest.TestCase):
+class EngineServer(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         cls.folder = tempfile.TemporaryDirectory()
