@@ -49,6 +49,10 @@ function suites() {
       ...step('hadolint', join(cache, 'hadolint', 'bin', 'hadolint'), ['Dockerfile']),
       needs: () => prepared('hadolint'),
     },
+    {
+      ...step('python check', join(cache, 'python-check', 'bin', 'python'), ['python/check.py']),
+      needs: () => prepared('python-check'),
+    },
     { ...vitest('docker'), needs: async () => whyNoImage() ?? prepared('docker') },
     { name: 'MCP conformance', command: 'node', args: ['scripts/conformance.mjs'], countLine: countConformance },
     ...pythons().flatMap((python, index, all) => driver(python, index === 0 || index === all.length - 1)),

@@ -6,7 +6,8 @@ import ast
 import asyncio
 import inspect
 import types
-from typing import Any, Coroutine
+from collections.abc import Coroutine
+from typing import Any
 
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
@@ -23,7 +24,7 @@ class Cell:
             self._last = ast.Expression(body.pop().value)
 
     def evaluate(self, namespace: dict[str, Any]) -> Any:
-        """Runs the cell; gives the value of its last expression, or None."""
+        """Runs the cell and gives the value of its last expression, or None."""
         parts = [self._compile(self._tree, "exec")] if self._tree.body else []
         if self._last is not None:
             parts.append(self._compile(self._last, "eval"))
@@ -35,7 +36,7 @@ class Cell:
         return value
 
     def _compile(self, source: Any, mode: str, flags: int = 0) -> Any:
-        # Not inherited: this module's own `from __future__ import annotations` must not reach user code.
+        # Without dont_inherit, this module's own `from __future__ import annotations` would apply to user code.
         return compile(source, self._name, mode, flags | FLAGS, dont_inherit=True)
 
 
@@ -74,7 +75,7 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 def _where_cancelled(task: asyncio.Task[Any]) -> types.TracebackType | None:
-    """The line of the user's that was waiting."""
+    """Finds the line of user code that was waiting."""
     try:
         task.result()
     except asyncio.CancelledError as error:
@@ -86,7 +87,7 @@ _kept_loop: asyncio.AbstractEventLoop | None = None
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    """One event loop for the whole session, so that what a cell starts on it is there for the next."""
+    """Gives the one event loop of the session, so that what a cell starts on it is there for the next."""
     global _kept_loop
     if _kept_loop is None or _kept_loop.is_closed():
         _kept_loop = asyncio.new_event_loop()

@@ -1,6 +1,6 @@
-"""A control group for each session: what it may use together of memory, processes and processor, whatever it starts.
+"""Gives each session a control group, which limits the memory, processes and processor time that all of its processes use together.
 
-The server has made a folder for it in every hierarchy that it could, and gave it to this process. Absent ones limit nothing.
+The server has made a folder for this process in every hierarchy that it could. A hierarchy that it could not use limits nothing.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 from cuvette_driver import processes
 
 PERIOD = 100_000
-# By the version of control groups: where a group's part of a busy processor is set, the ordinary one, and the least there is.
+# By the version of control groups: the file that holds a group's weight on a busy processor, the default weight, and the least.
 WEIGHTS = {1: ("cpu.shares", "1024", "2"), 2: ("cpu.weight", "100", "1")}
 
 
-class Group:
-    """One session's group, made before the session's first process. Code joins it, and what code starts is in it too; the keeper,
-    which must be able to act when the session's share is used up, stays outside where that is cheap."""
+class ControlGroup:
+    """The group of one session, made before its first process. Code joins it, and what code starts is in it too. The keeper
+    stays outside where that is cheap, so that it can act when the session has used up its share."""
 
     def __init__(self, policy: dict[str, Any], name: str) -> None:
         given = policy["cgroup"] or {"version": 0, "folders": {}}
@@ -25,13 +25,13 @@ class Group:
         # On version 2, all controllers share one folder.
         self.folders = {kind: os.path.join(folder, name) for kind, folder in given["folders"].items()}
         self.limits: dict[str, int] = policy["limits"]
-        # Held open: the session itself has no path to them.
+        # Descriptors, because the paths are hidden from the session.
         self.counters: dict[str, int] = {}
         self.weight = self.size = -1
-        self.entrances: list[int] = []
+        self.task_files: list[int] = []
 
     def make(self, joins_now: bool = False) -> None:
-        """`joins_now`: this process and all that it forks, the keeper included. Else code joins by itself."""
+        """Makes the group. With `joins_now` this process joins it, and so does all that it forks, the keeper included; else code joins by itself."""
         for folder in set(self.folders.values()):
             os.mkdir(folder)
         self._limit()
@@ -41,22 +41,22 @@ class Group:
             self.weight = os.open(os.path.join(self.folders["cpu"], WEIGHTS[self.version][0]), os.O_WRONLY | os.O_CLOEXEC)
             self.size = os.open(os.path.join(self.folders["pids"], "pids.current"), os.O_RDONLY | os.O_CLOEXEC)
         if self.version == 2:
-            # To join takes a lock that holds up every fork on the machine for milliseconds: done once, ahead of the session.
+            # Joining takes a lock that blocks every fork on the machine for milliseconds, so it is done once, ahead of the session.
             for folder in set(self.folders.values()):
                 processes.write(os.path.join(folder, "cgroup.procs"), "0")
             return
         # Version 1 takes a single thread without that lock.
-        entrances = [os.path.join(folder, "tasks") for folder in self.folders.values()]
-        self.entrances = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in entrances]
+        task_files = [os.path.join(folder, "tasks") for folder in self.folders.values()]
+        self.task_files = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in task_files]
         if joins_now:
             self.join()
-            for entrance in self.entrances:
+            for entrance in self.task_files:
                 os.close(entrance)
-            self.entrances = []
+            self.task_files = []
 
     def join(self) -> None:
-        """In a process that is to run code."""
-        for entrance in self.entrances:
+        """Moves this process, which is to run code, into the group."""
+        for entrance in self.task_files:
             os.write(entrance, b"0")
 
     def _limit(self) -> None:
@@ -64,7 +64,7 @@ class Group:
         memory, processes, cpus = self.limits["memory"], self.limits["processes"], self.limits["cpus"]
         if memory:
             self._set("memory", "memory.max" if is_2 else "memory.limit_in_bytes", str(memory))
-            # Without swap, or a session would slow down everybody before it is ended. Absent where the kernel does not count it.
+            # A session that swaps would slow down all others before it is ended. The file is absent where the kernel does not count swap.
             self._try("memory", "memory.swap.max" if is_2 else "memory.memsw.limit_in_bytes", "0" if is_2 else str(memory))
         if processes:
             self._set("pids", "pids.max", str(processes))
@@ -88,16 +88,16 @@ class Group:
         return [(kind, os.path.join(self.folders[kind], name)) for kind, name in names.items() if kind in self.folders]
 
     def is_larger_than(self, count: int) -> bool:
-        """Whether it has more processes and threads; never where its part of the processor cannot be changed."""
+        """Says whether it has more processes and threads than that; never where its weight cannot be changed."""
         return self.size >= 0 and int(os.pread(self.size, 32, 0)) > count
 
-    def go_last(self, is_last: bool) -> None:
-        """On a busy machine, whether others go before it."""
+    def use_least_weight(self, is_last: bool) -> None:
+        """Gives the group the least weight on a busy processor, or the default one again."""
         _, ordinary, least = WEIGHTS[self.version]
         os.pwrite(self.weight, (least if is_last else ordinary).encode(), 0)
 
     def count(self, kind: str) -> int | None:
-        """How often the limit was hit; None if there is none."""
+        """Counts how often the limit was hit; None if there is no such limit."""
         if kind not in self.counters:
             return None
         word = b"oom_kill " if kind == "memory" else b"max "
@@ -108,7 +108,7 @@ class Group:
 
 
 def open_folders(policy: dict[str, Any]) -> None:
-    """A zygote's own folder among those of others: named by its process, so that whoever finds it knows whether it lives."""
+    """Makes the zygote's own folder, named by its process, so that whoever finds it knows whether the zygote lives."""
     given = policy["cgroup"]
     if given is None:
         return
@@ -131,7 +131,7 @@ def close_folders(policy: dict[str, Any]) -> None:
 
 
 def remove(policy: dict[str, Any], name: str) -> bool:
-    """Once the session has ended; False while the kernel has not yet let go of its last process."""
+    """Removes the group of a session that has ended; False while the kernel still counts a process in it."""
     given = policy["cgroup"] or {"folders": {}}
     is_gone = True
     for folder in {os.path.join(folder, name) for folder in given["folders"].values()}:

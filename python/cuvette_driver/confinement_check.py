@@ -1,4 +1,4 @@
-"""Confines itself as a session is confined, and says in JSON whether that went well: run as a program, before anybody counts on it."""
+"""Confines itself as a session is confined, and prints as JSON whether that works: the server runs it as a program before it relies on it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import time
 if __name__ == "__main__":
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from cuvette_driver import seccomp  # noqa: E402
-from cuvette_driver.confinement import Confiner, read_policy  # noqa: E402
+from cuvette_driver import seccomp
+from cuvette_driver.confinement import Confiner, read_policy
 
 PATIENCE = 2.0
 
 
 def main(policy_file: str) -> None:
-    births = Confiner(read_policy(policy_file))
+    isolation = Confiner(read_policy(policy_file))
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            confinement = births.birth()
-            confinement.settle([])
-            confinement.renounce_as_interpreter({writer})
+            confinement = isolation.isolate()
+            confinement.mount_folders([])
+            confinement.drop_privileges_as_interpreter({writer})
             os.write(writer, confinement.name.encode())
         except BaseException as error:
             os.write(writer, b"!" + str(error).encode())
@@ -38,9 +38,9 @@ def main(policy_file: str) -> None:
     if said.startswith(b"!") or not said:
         sys.exit(said[1:].decode() or "the confined process ended without a word")
     deadline = time.monotonic() + PATIENCE
-    while not births.clean_up(said.decode()) and time.monotonic() < deadline:
+    while not isolation.clean_up(said.decode()) and time.monotonic() < deadline:
         time.sleep(0.005)
-    births.close()
+    isolation.close()
     print(json.dumps({"seccomp": seccomp.is_known()}))
 
 

@@ -1,6 +1,6 @@
-"""How much the files of a session take, and how many there are.
+"""Watches how many bytes the files of a session take, and how many files there are.
 
-Asks the file system first how much of it is taken: as long as that has not grown by what the session has left, nobody needs to count files.
+It asks first how much of the whole file system is used: as long as that has not grown by what the session has left, no file needs to be counted.
 """
 
 from __future__ import annotations
@@ -8,39 +8,39 @@ from __future__ import annotations
 import os
 import stat
 import time
-from typing import Iterator
+from collections.abc import Iterator
 
 from cuvette_driver import processes
-from cuvette_driver.aside import Aside
+from cuvette_driver.background_call import BackgroundCall
 
-# Seconds between two counts of all files; longer where counting takes long.
+# Seconds between two counts of all files; SPARINGLY times what a count took, where that is longer.
 COUNT_EVERY, SPARINGLY, QUICK = 1.0, 20, 0.05
 FAR_OFF = float("inf")
-# Whoever forks without end, or maps memory, can keep others from looking at what it has mapped.
+# Seconds to wait for the count of unlinked files: a process that keeps forking or mapping memory can block reads of its maps.
 PATIENCE = 0.02
-# Deeper than any program goes; each level costs a descriptor while files are counted.
+# The deepest folder that is counted, deeper than any program goes: each level costs a descriptor meanwhile.
 DEEPEST = 400
 BLOCK = 512
-# A call that is ended for what it writes is past the limit by then, but not by so many times: that takes several calls.
+# How many times over its limits a session is far over: one call that is ended for what it writes does not get there, several do.
 FAR_PAST_BYTES, FAR_PAST_FILES = 2, 4
 
 
 class Disk:
-    """Files of a session: how much they take, and how many there are, beside what they may."""
+    """The files of one session, against what they may take."""
 
     def __init__(self, folders: list[int], most_bytes: int, most_files: int) -> None:
         self.folders = folders
         self.most_bytes = most_bytes or (1 << 62)
         self.most_files = most_files or (1 << 62)
         self.used, self.files = 0, 0
-        self.then: tuple[int, int] | None = None
-        # From when on it is worth to count in any case: as code runs, and when it has failed.
+        self.baseline: tuple[int, int] | None = None
+        # The times from which on files are counted in any case: while code runs, and after it has failed.
         self.next_count = self.next_exact = 0.0
         self.at_start = (0, 0)
-        self.unlinked = Aside(lambda: count_unlinked(folders))
+        self.unlinked = BackgroundCall(lambda: count_unlinked(folders))
 
     def begin(self) -> None:
-        self._update(never_before=0.0 if self.then is None else FAR_OFF)
+        self._update(never_before=0.0 if self.baseline is None else FAR_OFF)
         self.at_start = (self.used, self.files)
 
     @property
@@ -53,36 +53,39 @@ class Disk:
         return self.used >= self.most_bytes * FAR_PAST_BYTES or self.files >= self.most_files * FAR_PAST_FILES
 
     def is_over(self, never_before: float | None = None) -> bool:
-        """Also true at the brink: the kernel stops a single file there. Who was over before may still make room."""
+        """Says whether the session has reached its quota and grown since the execution began: one that was over before may still remove files.
+
+        It is true at the quota itself, too, because there the kernel stops a single file from growing.
+        """
         self._update(self.next_count if never_before is None else never_before)
         used, files = self.used, self.files
         return (used >= self.most_bytes and used > self.at_start[0]) or (files >= self.most_files and files > self.at_start[1])
 
     def _update(self, never_before: float) -> None:
-        """Counts, if the file system has grown by what the session has left; or, from a certain time on, in any case, since
-        others may have made room meanwhile."""
-        now, time_now = self.taken(), time.monotonic()
-        if self.then is not None and time_now < never_before and not self.is_full:
-            # From the lowest point that was seen: room that others make is not this session's.
-            self.then = (min(self.then[0], now[0]), min(self.then[1], now[1]))
-            more_bytes, more_files = now[0] - self.then[0], now[1] - self.then[1]
+        """Counts the files if the file system has grown by what the session has left; from the time `never_before` on in any case,
+        since other sessions may have freed meanwhile what this one has used."""
+        now, time_now = self.filesystem_usage(), time.monotonic()
+        if self.baseline is not None and time_now < never_before and not self.is_full:
+            # The baseline is the lowest usage that was seen: space that other sessions free does not hide this one's growth.
+            self.baseline = (min(self.baseline[0], now[0]), min(self.baseline[1], now[1]))
+            more_bytes, more_files = now[0] - self.baseline[0], now[1] - self.baseline[1]
             if more_bytes < self.most_bytes - self.used and more_files < self.most_files - self.files:
                 return
         used, files = count_files(self.folders)
-        self.used, self.files = used + self.unlinked.ask(PATIENCE), files
-        self.then = self.taken()
+        self.used, self.files = used + self.unlinked.latest(PATIENCE), files
+        self.baseline = self.filesystem_usage()
         spent = time.monotonic() - time_now
         self.next_count = time_now + max(COUNT_EVERY, SPARINGLY * spent)
         self.next_exact = time_now + (SPARINGLY * spent if spent > QUICK else 0.0)
 
-    def taken(self) -> tuple[int, int]:
-        """Of the whole file system."""
+    def filesystem_usage(self) -> tuple[int, int]:
+        """Bytes and files in use on the whole file system."""
         about = os.statvfs(self.folders[0])
         return (about.f_blocks - about.f_bfree) * about.f_frsize, about.f_files - about.f_ffree
 
 
 def count_files(folders: list[int]) -> tuple[int, int]:
-    """Bytes and entries below some folders. By descriptors, so that no link and no length of a path leads astray."""
+    """Counts bytes and entries below some folders. It goes by descriptors, so that neither links nor overlong paths lead it astray."""
     seen: set[tuple[int, int]] = set()
     size = count = 0
     levels = [open_level(".", folder) for folder in folders]
@@ -108,7 +111,7 @@ def count_files(folders: list[int]) -> tuple[int, int]:
                 elif about.st_nlink > 1:
                     seen.add(key)
             except OSError:
-                pass  # It has gone meanwhile, or is not for us to see.
+                pass  # It was removed meanwhile, or cannot be read.
         return size, count
     finally:
         for fd, _ in levels:
@@ -116,7 +119,7 @@ def count_files(folders: list[int]) -> tuple[int, int]:
 
 
 def count_unlinked(folders: list[int]) -> int:
-    """Bytes of files that have no name any more, and take room as long as a process of the session has them open or mapped."""
+    """Counts bytes of unlinked files, which take room as long as a process of the session has them open or mapped."""
     devices = {os.fstat(folder).st_dev for folder in folders}
     sizes: dict[tuple[int, int], int] = {}
     for pid in processes.descendants(os.getpid()):
@@ -142,7 +145,7 @@ def open_files(folder: str) -> Iterator[os.stat_result]:
 
 
 def mapped_unlinked(pid: int) -> Iterator[tuple[int, int, int]]:
-    """Device, inode, and how far into it the process sees; nobody tells the size of a file that is only mapped."""
+    """Yields device, inode and the end of the mapped range: the kernel does not tell the size of a file that is only mapped."""
     try:
         lines = processes.read("/proc/%d/maps" % pid).splitlines()
     except OSError:

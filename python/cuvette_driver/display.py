@@ -1,4 +1,4 @@
-"""What an object looks like: MIME bundles as Jupyter knows them, a repr that is bounded and harmless, and tracebacks."""
+"""Represents objects and errors for whoever reads the output: MIME bundles as Jupyter has them, bounded reprs, and tracebacks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from cuvette_driver.wire import Message
 # Beyond this many pixels on a side, models scale an image down themselves; they are sent a smaller copy.
 LARGEST_SIDE = 1568
 MOST_ITEMS = 1000
+COLLECTIONS = (list, tuple, set, frozenset, dict)
 REPRESENTATIONS = {
     "text/html": "_repr_html_",
     "text/markdown": "_repr_markdown_",
@@ -68,7 +69,7 @@ class Publisher:
 
 
 def bundle_of(value: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The representations that an object offers of itself, for when IPython is not there to ask it."""
+    """Collects the representations that an object offers of itself, where IPython is not there to do so."""
     data: dict[str, Any] = {"text/plain": safe_repr(value)}
     metadata: dict[str, Any] = {}
     if isinstance(value, type):
@@ -96,9 +97,11 @@ def _ask(value: object, method: str) -> Any:
 
 
 def safe_repr(value: object) -> str:
-    """repr(), with long collections cut and with an object that cannot say what it is described from outside."""
+    """Gives repr(), with long collections shortened; an object whose __repr__ fails is described from outside."""
     try:
-        return repr(_shortened(value)) if type(value) in (list, tuple, set, frozenset, dict) and len(value) > MOST_ITEMS else str.__str__(repr(value))
+        if isinstance(value, COLLECTIONS) and type(value) in COLLECTIONS and len(value) > MOST_ITEMS:
+            return repr(_shortened(value))
+        return str.__str__(repr(value))
     except Exception as error:
         return "<%s object at %#x: its __repr__ raised %s: %s>" % (type(value).__name__, id(value), type(error).__name__, message_of(error))
 
@@ -168,7 +171,7 @@ def _without_driver(trace: types.TracebackType | None) -> types.TracebackType | 
 
 
 def smaller(image: Any) -> bytes | None:
-    """A copy of a PNG or JPEG that is too large for a model to look at; None if it is not, or cannot be made."""
+    """Makes a smaller copy of a PNG or JPEG that is too large for a model; None if it is not too large, or no copy can be made."""
     raw = base64.b64decode(image) if isinstance(image, str) else bytes(image)
     if raw[:8] == b"\x89PNG\r\n\x1a\n" and max(int.from_bytes(raw[16:20], "big"), int.from_bytes(raw[20:24], "big")) <= LARGEST_SIDE:
         return None
@@ -188,7 +191,7 @@ def smaller(image: Any) -> bytes | None:
 
 
 def _plain(value: Any) -> Any:
-    """Bytes as base64; what JSON has, as every reader of JSON takes it; anything else as its text."""
+    """Converts to what JSON has: bytes become base64, and what JSON lacks becomes text."""
     if isinstance(value, (bytes, bytearray)):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, dict):

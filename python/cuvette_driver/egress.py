@@ -1,7 +1,7 @@
-"""The egress process: passes connections from inside sessions on to the server's proxy, which decides about them.
+"""Carries connections from inside of sessions to the server's proxy, which decides about them.
 
-It stands outside of every session, understands nothing of what it passes on, and decides nothing.
-It polls by itself, not with `Watch`: a side that must not be read for now is still to be written to.
+The egress process runs outside of every session; it neither parses what it carries nor decides anything.
+It has a poller of its own, because a socket that must not be read for now may still have to be written to.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Callable
 
 from cuvette_driver.wire import CHUNK
 
-MOST_CONNECTIONS = 64  # Of one session; further ones wait in its listener's backlog.
-REST = 1.0  # Seconds until a session takes connections again, after there was no descriptor or no memory for one.
+MOST_CONNECTIONS = 64  # For each session; further connections wait in its listener's backlog.
+PAUSE = 1.0  # Seconds until a session accepts connections again, after there was no descriptor or memory for one.
 GONE = select.POLLHUP | select.POLLERR
 
 Handler = Callable[[int], object]
@@ -35,17 +35,17 @@ class Egress:
     def __init__(self, orders: socket.socket, proxy: str) -> None:
         self.orders = orders
         self.proxy = proxy
-        self.poll = Poll()
+        self.poll = ReadWritePoller()
         self.sessions: set[Session] = set()
         self.is_over = False
 
     def serve(self) -> None:
-        self.poll.want(self.orders.fileno(), select.POLLIN, self.on_order)
+        self.poll.register(self.orders.fileno(), select.POLLIN, self.on_order)
         while not self.is_over:
-            resting = [session for session in self.sessions if session.is_resting]
-            self.poll.wait(REST if resting else None)
-            for session in resting:
-                session.go_on()
+            paused = [session for session in self.sessions if session.is_paused]
+            self.poll.wait(PAUSE if paused else None)
+            for session in paused:
+                session.resume()
         for session in list(self.sessions):
             session.close()
 
@@ -60,13 +60,13 @@ class Egress:
         if len(fds) == 2:
             self.sessions.add(Session(self, socket.socket(fileno=fds[0]), fds[1]))
             return
-        for fd in fds:  # There was no room for the other one.
+        for fd in fds:  # There was no free descriptor for the other one.
             os.close(fd)
         self.is_over = not data
 
 
 class Session:
-    """What is open for one session; it ends when the writing end of its pipe is closed."""
+    """One session with its connections; it ends when the writing end of its pipe is closed."""
 
     def __init__(self, egress: Egress, listener: socket.socket, pipe: int) -> None:
         self.egress = egress
@@ -74,18 +74,18 @@ class Session:
         self.listener = listener
         self.pipe = pipe
         self.connections: set[Connection] = set()
-        self.is_resting = False
-        self.poll.want(pipe, select.POLLIN, self.on_pipe)
+        self.is_paused = False
+        self.poll.register(pipe, select.POLLIN, self.on_pipe)
         self.listen()
 
     def listen(self) -> None:
-        if self.is_resting or len(self.connections) >= MOST_CONNECTIONS:
-            self.poll.forget(self.listener.fileno())
+        if self.is_paused or len(self.connections) >= MOST_CONNECTIONS:
+            self.poll.unregister(self.listener.fileno())
         else:
-            self.poll.want(self.listener.fileno(), select.POLLIN, self.on_client)
+            self.poll.register(self.listener.fileno(), select.POLLIN, self.on_client)
 
-    def go_on(self) -> None:
-        self.is_resting = False
+    def resume(self) -> None:
+        self.is_paused = False
         if self in self.egress.sessions:
             self.listen()
 
@@ -95,7 +95,7 @@ class Session:
         except (BlockingIOError, ConnectionError):
             return
         except OSError:
-            self.is_resting = True
+            self.is_paused = True
             self.listen()
             return
         try:
@@ -124,9 +124,9 @@ class Session:
         for connection in list(self.connections):
             connection.close()
         self.egress.sessions.discard(self)
-        self.poll.forget(self.listener.fileno())
+        self.poll.unregister(self.listener.fileno())
         self.listener.close()
-        self.poll.forget(self.pipe)
+        self.poll.unregister(self.pipe)
         os.close(self.pipe)
 
 
@@ -147,12 +147,12 @@ class Connection:
             (self.client, self.out, self.back, self.move),
             (self.proxy, self.back, self.out, self.on_proxy),
         ):
-            events = (select.POLLIN if read.is_hungry else 0) | (select.POLLOUT if written.rest else 0)
-            # Without any event a hang-up would still be told, over and over. It is of use only once the proxy has said all.
+            events = (select.POLLIN if read.can_read else 0) | (select.POLLOUT if written.unsent else 0)
+            # A registered descriptor reports a hang-up over and over, even without events. Only after the proxy has sent everything is that of use.
             if events or (sock is self.proxy and read.is_done):
-                poll.want(sock.fileno(), events, handler)
+                poll.register(sock.fileno(), events, handler)
             else:
-                poll.forget(sock.fileno())
+                poll.unregister(sock.fileno())
 
     def move(self, _: int) -> None:
         try:
@@ -168,74 +168,74 @@ class Connection:
 
     def on_proxy(self, events: int) -> None:
         if events & GONE and self.back.is_done:
-            self.close()  # A client that holds on to such a connection would fill its session's share with them.
+            self.close()  # Clients that keep such connections open would use up their session's limit.
         else:
             self.move(events)
 
     def close(self) -> None:
         for sock in (self.client, self.proxy):
-            self.session.poll.forget(sock.fileno())
+            self.session.poll.unregister(sock.fileno())
             sock.close()
         self.session.remove(self)
 
 
 class Flow:
-    """One direction of a connection. It holds one piece at most: nothing more is read until that is written."""
+    """One direction of a connection. For backpressure it holds one piece at most: nothing more is read until that is written."""
 
     def __init__(self, source: socket.socket, target: socket.socket) -> None:
         self.source = source
         self.target = target
-        self.rest = b""
+        self.unsent = b""
         self.has_ended = False
         self.is_done = False
 
     @property
-    def is_hungry(self) -> bool:
-        return not self.rest and not self.has_ended
+    def can_read(self) -> bool:
+        return not self.unsent and not self.has_ended
 
     def move(self) -> None:
         """Moves what can be moved now; raises OSError when the source is broken."""
-        if self.is_hungry:
+        if self.can_read:
             try:
-                self.rest = self.source.recv(CHUNK)
+                self.unsent = self.source.recv(CHUNK)
             except BlockingIOError:
                 return
-            self.has_ended = not self.rest
+            self.has_ended = not self.unsent
         if self.is_done:
             return
         try:
-            self.rest = self.rest[self.target.send(self.rest) :] if self.rest else b""
-            if self.has_ended and not self.rest:
+            self.unsent = self.unsent[self.target.send(self.unsent) :] if self.unsent else b""
+            if self.has_ended and not self.unsent:
                 self.target.shutdown(socket.SHUT_WR)
                 self.is_done = True
         except BlockingIOError:
             return
         except OSError:
-            # The target takes nothing more. What it said before that is still to be passed on, the other way.
-            self.rest, self.has_ended, self.is_done = b"", True, True
+            # The target accepts no more data. What it sent before is still carried in the other direction.
+            self.unsent, self.has_ended, self.is_done = b"", True, True
 
 
-class Poll:
+class ReadWritePoller:
     """Calls the handlers of the descriptors that are ready, with what happened to them."""
 
     def __init__(self) -> None:
         self._poll = select.poll()
         self._handlers: dict[int, Handler] = {}
 
-    def want(self, fd: int, events: int, handler: Handler) -> None:
-        """Takes the place of what was wanted of it before."""
+    def register(self, fd: int, events: int, handler: Handler) -> None:
+        """Replaces what was registered for the descriptor before."""
         self._poll.register(fd, events)
         self._handlers[fd] = handler
 
-    def forget(self, fd: int) -> None:
-        """To be called while it is still open."""
+    def unregister(self, fd: int) -> None:
+        """Must be called while the descriptor is still open."""
         if self._handlers.pop(fd, None) is not None:
             self._poll.unregister(fd)
 
     def wait(self, seconds: float | None) -> None:
         for fd, events in self._poll.poll(None if seconds is None else seconds * 1000):
             handler = self._handlers.get(fd)
-            if handler is not None:  # An earlier handler of this round may have closed it, and another have its number.
+            if handler is not None:  # An earlier handler of this round may have closed the descriptor.
                 handler(events)
 
 

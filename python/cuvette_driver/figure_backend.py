@@ -1,4 +1,4 @@
-"""What matplotlib loads as its backend: Agg draws, and `figures` shows. Imported by matplotlib alone, since it needs it."""
+"""Is the backend that matplotlib loads: Agg draws, and `figures` shows. Only matplotlib imports it, since it needs matplotlib."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["FigureCanvas", "FigureManager", "show"]
 
 class FigureCanvas(FigureCanvasAgg):
     def draw(self) -> None:
-        """Called by user code alone, and once it is done nothing tells any more that the figure had changed."""
+        """Only user code calls this; afterwards matplotlib no longer says that the figure had changed."""
         figures.forget_if_changed(self.figure)
         super().draw()
 
@@ -27,11 +27,11 @@ _savefig = Figure.savefig
 
 @functools.wraps(_savefig)
 def savefig(self: Figure, fname: Any, *args: Any, **kwargs: Any) -> None:
-    """Saves as ever, and notes where: a figure that its code has saved need not be saved for it once more."""
+    """Saves as matplotlib does, and notes where: a figure that code has saved itself need not be saved for it once more."""
     figures.forget_if_changed(self)
     _savefig(self, fname, *args, **kwargs)
     figures.note_saved(self, fname)
 
 
-# On the class, since a canvas does not see all of it: with transparent=True, the figure is changed before and after it is drawn.
-Figure.savefig = savefig  # type: ignore[method-assign]
+# The method is replaced on the class, because a canvas does not see all: with transparent=True, savefig changes the figure before and after it is drawn.
+Figure.savefig = savefig

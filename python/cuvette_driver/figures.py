@@ -1,4 +1,4 @@
-"""matplotlib's figures: they come out as PNG when they are shown, and at the end of the cell, with the files they were saved to."""
+"""Publishes matplotlib's figures as PNG when they are shown and at the end of a cell, with the files that they were saved to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import itertools
 import os
 import sys
 import weakref
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from cuvette_driver.display import Publisher
 
 BACKEND = "module://cuvette_driver.figure_backend"
 LARGEST_SIDE = 3000
@@ -18,20 +21,20 @@ class Shown(NamedTuple):
     data: dict[str, Any]
 
 
-_publisher: Any = None
+_publisher: Publisher
 _numbers = itertools.count(1)
-# The files that figures were saved to, and what they were shown as in this cell, since they last changed.
+# Since a figure last changed: the files that it was saved to, and what it was shown as in this cell.
 _saved: weakref.WeakKeyDictionary[Any, list[str]] = weakref.WeakKeyDictionary()
 _shown: weakref.WeakKeyDictionary[Any, Shown] = weakref.WeakKeyDictionary()
 
 
-def attach(publisher: Any) -> None:
+def attach(publisher: Publisher) -> None:
     global _publisher
     _publisher = publisher
 
 
 def are_open() -> bool:
-    """True if there are figures to show, and they are drawn through this backend."""
+    """Says whether there are figures to show that are drawn through this backend."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     # rcParams["backend"] would choose a backend; the dictionary below it only tells.
     return pyplot is not None and bool(pyplot.get_fignums()) and dict.__getitem__(sys.modules["matplotlib"].rcParams, "backend") == BACKEND
@@ -51,7 +54,7 @@ def show(*_: Any, **__: Any) -> None:
                 _shown[figure] = shown
                 figure.stale = False
     finally:
-        # A figure that cannot be drawn goes too: it would fail every later cell.
+        # A figure that cannot be drawn is closed too, because it would fail every later cell.
         Gcf.destroy_all()
 
 
@@ -75,12 +78,12 @@ def forget_if_changed(figure: Any) -> None:
 
 
 def forget_shown() -> None:
-    """At the end of a cell: what is saved in another is another matter."""
+    """Ends a cell: a figure that a later cell saves is not published anew for this one."""
     _shown.clear()
 
 
 def note_saved(figure: Any, target: Any) -> None:
-    """After a figure was written to a target, which has left it as it was."""
+    """Notes that a figure was written to a target, which has left it as it was."""
     paths = [path for path in paths_of(target, figure) if os.path.isfile(path)]
     if paths:
         _saved[figure] = [*_saved.get(figure, ()), *paths]
@@ -91,10 +94,10 @@ def note_saved(figure: Any, target: Any) -> None:
 
 
 def paths_of(target: Any, figure: Any) -> list[str]:
-    """Where the bytes of a target can be; none for one that is only in memory."""
+    """Lists the paths at which the bytes of a target can be; none for one that is only in memory."""
     name = target if isinstance(target, (str, os.PathLike)) else getattr(target, "name", None)
     if not isinstance(name, (str, os.PathLike)):
         return []
     path = os.path.realpath(os.fspath(name))
-    # A name without an extension gets one.
+    # matplotlib adds an extension to a name without one.
     return [path, path.rstrip(".") + "." + figure.canvas.get_default_filetype()]

@@ -1,4 +1,4 @@
-"""What libraries ask to be called around a fork, kept aside until there is a process that user code runs in.
+"""Holds back the hooks that libraries register for forks, until there is a process that user code runs in.
 
 The template and the keeper fork without threads and without user code, so nothing needs to be put right there;
 calling every hook at each of their forks would copy most of a megabyte of memory into every keeper.
@@ -24,7 +24,7 @@ def hold() -> None:
 
 
 def release() -> None:
-    """In the worker: the fork that made it is told to the libraries, and they are called at those of user code."""
+    """Registers the hooks in the worker, and calls those for the child of the fork that made it."""
     os.register_at_fork = _register
     for hooks in _held:
         _register(**hooks)
@@ -33,5 +33,5 @@ def release() -> None:
             try:
                 hook()
             except Exception:
-                pass  # As Python itself does it.
+                pass  # Python itself ignores errors of fork hooks, too.
     _held.clear()

@@ -1,4 +1,4 @@
-"""Two watchers of the import system: one sets matplotlib's backend when it is first imported, one asks for packages that are missing.
+"""Hooks into the import system: sets matplotlib's backend when it is first imported, and asks the server for packages that are missing.
 
 A package is asked for only at an import statement that the user wrote, that nothing around it would catch,
 in the main thread; the import then goes on where it stood, and no code runs twice.
@@ -17,11 +17,14 @@ import os
 import sys
 import threading
 import types
-from typing import Any, Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, Callable
 
 from cuvette_driver import figures
 
 IMPORT_NAME = dis.opmap["IMPORT_NAME"]
+# `except*` has a node of its own from Python 3.11 on.
+TRIES: tuple[type[ast.Try], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 CATCHES_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 
 
@@ -59,7 +62,7 @@ class _MatplotlibWatcher(importlib.abc.MetaPathFinder):
 
 
 class _MissingPackages(importlib.abc.MetaPathFinder):
-    """Stands last: what reaches it, no other finder knows."""
+    """Is the last finder: what reaches it, no other finder knows."""
 
     def __init__(self, is_user_code: Callable[[str], bool], ask: Callable[[str], dict[str, Any]]) -> None:
         self._is_user_code = is_user_code
@@ -97,7 +100,7 @@ class _MissingPackages(importlib.abc.MetaPathFinder):
         return None
 
     def _is_wanted(self, frame: types.FrameType | None) -> bool:
-        """True if an import statement of the user's leads here straight, and no user code around it expects failure."""
+        """Says whether an import statement of user code leads here straight, and no user code around it expects failure."""
         while frame is not None and _is_import_machinery(frame):
             frame = frame.f_back
         if frame is None or not self._is_user_code(frame.f_code.co_filename):
@@ -116,20 +119,22 @@ def _is_import_machinery(frame: types.FrameType) -> bool:
 
 
 def _is_guarded(frame: types.FrameType) -> bool:
-    """Does a try with a fitting handler, or contextlib.suppress, surround the line that this frame is at?"""
+    """Says whether a try with a fitting handler, or contextlib.suppress, surrounds the line that this frame is at."""
     source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
-        return False  # Not plain Python (a cell with magics): taken at its word.
+        return False  # A cell with magics is not plain Python, and is not looked into.
     line = frame.f_lineno
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Try, getattr(ast, "TryStar", ast.Try))) and _spans(node.body, line):
-            if any(_catches(handler.type) for handler in node.handlers):
-                return True
-        if isinstance(node, (ast.With, ast.AsyncWith)) and _spans(node.body, line):
-            if any(_suppresses(item.context_expr) for item in node.items):
-                return True
+        if isinstance(node, TRIES):
+            is_expected = any(_catches(handler.type) for handler in node.handlers)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            is_expected = any(_suppresses(item.context_expr) for item in node.items)
+        else:
+            continue
+        if is_expected and _spans(node.body, line):
+            return True
     return False
 
 

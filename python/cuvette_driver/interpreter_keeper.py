@@ -1,4 +1,4 @@
-"""The keeper of a Python interpreter: starts its worker, passes requests on to it, and starts another when it dies."""
+"""Keeps a Python interpreter: passes requests on to its worker, and starts another worker when that one dies."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import os
 import signal
 import socket
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuvette_driver import linux, processes, worker
-from cuvette_driver.keeper import DYING, NONSENSE, Keeper
-from cuvette_driver.running import Running
+from cuvette_driver.execution import Execution
+from cuvette_driver.keeper import EXIT_DELAY, Keeper
+from cuvette_driver.server_link import MALFORMED
 from cuvette_driver.wire import Message
 from cuvette_driver.worker_process import WorkerProcess
 
-PAUSE_AFTER_IDLE_DEATH = 0.1  # A worker that cannot even begin is not to be started without end at full speed.
+if TYPE_CHECKING:
+    import resource
+
+    from cuvette_driver.confinement import Confinement
+
+PAUSE_AFTER_IDLE_DEATH = 0.1  # Slows down the restarts of a worker that dies whenever it starts.
 
 TOO_FULL = (
     "The code was not run: the files of this session take far more room than they may, or lie in folders too deep to be counted. "
@@ -22,7 +28,7 @@ TOO_FULL = (
 )
 
 NUMBERS, LARGEST = (int, float), 1e15
-ENDS = ("ok", "error", "exit")
+STATUSES = ("ok", "error", "exit")
 ENDING: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("status", (str,)),
     ("code", (int,)),
@@ -34,136 +40,141 @@ ENDING: tuple[tuple[str, tuple[type, ...]], ...] = (
 )
 
 
-def run(assignment: socket.socket, confinement: Any = None) -> None:
-    """Makes a worker ready, waits to be given a session, and serves it until it is told to stop or nobody needs it."""
+def run(assignment: socket.socket, confinement: Confinement | None = None) -> None:
     os.setsid()
-    # A worker inherits this, and unblocks it when it can answer: an interrupt that comes before is not lost.
+    # A worker inherits the blocked signal and unblocks it when it can answer, so that no earlier interrupt is lost.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    # Forked before anything else is done: memory that the keeper writes to from here on, the worker goes on sharing.
+    # The worker is forked first, so that it goes on sharing the memory that the keeper writes to from here on.
     first = WorkerProcess(assignment.close, confinement)
-    linux.adopt_orphans()
+    linux.become_subreaper()
     linux.name_process("cuvette-keeper")
     keeper = InterpreterKeeper(assignment, first, confinement)
-    if confinement is not None:
-        confinement.protect_keeper()
-    try:
-        if keeper.take():
-            keeper.serve()
-    finally:
-        keeper.close()
+    keeper.run(keeper.serve)
 
 
 class InterpreterKeeper(Keeper):
-    def begin(self) -> None:
+    worker: WorkerProcess
+
+    def __init__(self, assignment: socket.socket, first: WorkerProcess, confinement: Confinement | None) -> None:
+        super().__init__(assignment, confinement)
+        self.worker = first
+
+    def prepare(self) -> None:
         self.worker.wait_until_ready()
-        processes.kill_below(os.getpid(), self.worker.pid)  # Nothing is there yet; it is used once before it is timed.
+        processes.kill_descendants(os.getpid(), self.worker.pid)  # There is nothing to kill yet: the code is run once before it is timed.
 
     def describe(self) -> Message:
         return worker.description()
 
     def execute(self, message: Message, line: bytes) -> None:
-        running = self.start(message, self.worker.pid)
-        if self.confinement is not None and self.confinement.guard.began_far_past:
-            self.refuse(running)
+        execution = self.start(message, self.worker.pid)
+        if self.confinement is not None and self.confinement.monitor.was_far_over_at_start:
+            self.refuse(execution)
             return
         self.worker.send(line)
 
-    def refuse(self, running: Running) -> None:
+    def refuse(self, execution: Execution) -> None:
         """What this interpreter would write before it is ended would add up, call by call."""
-        running.why = "disk-quota"
-        self.outbox.add({"ev": "stream", "id": running.id, "name": "stderr", "text": TOO_FULL})
+        execution.why = "disk-quota"
+        self.server.events.add({"ev": "stream", "id": execution.id, "name": "stderr", "text": TOO_FULL})
         self.finish({"status": "error", "interrupted": True})
 
+    def go_on(self) -> None:
+        """An interpreter never waits for the server."""
+
+    def on_finished(self) -> None:
+        self.limits.end()
+
     def reset(self, message: Message) -> None:
-        processes.kill_below(os.getpid(), 0)
+        processes.kill_descendants(os.getpid(), 0)
         _, status, usage = os.wait4(self.worker.pid, 0)
-        self.bury(status, usage)
-        self.outbox.add({"ev": "reset", "id": message["id"], "worker": self.worker.pid, "generation": self.generation})
+        self.replace_worker(status, usage)
+        self.server.events.add({"ev": "reset", "id": message["id"], "worker": self.worker.pid, "generation": self.generation})
 
     def start_worker(self) -> WorkerProcess:
         self.generation += 1
-        started = WorkerProcess(self.let_go, self.confinement)
-        started.send(self.enter)
+        started = WorkerProcess(self.close_inherited, self.confinement)
+        started.send(self.session.enter)
         return started
 
-    def let_go(self) -> None:
-        signal.set_wakeup_fd(-1)
-        for fd in (*self.wake_fds, self.sockets):
-            if fd >= 0:
-                os.close(fd)
-        for inherited in (self.assignment, self.listener, self.server):
+    def close_inherited(self) -> None:
+        """In a forked worker: closes what only the keeper may hold."""
+        self.signals.close_in_fork()
+        if self.session.socket_file.folder_fd >= 0:
+            os.close(self.session.socket_file.folder_fd)
+        for inherited in (self.session.sock, self.session.listener, self.server.connection):
             if inherited is not None:
                 inherited.close()
 
     def on_worker(self, channel: socket.socket) -> None:
-        messages = self.worker.listen()
+        messages = self.worker.receive()
         try:
             for message in messages or ():
-                self.hear(message)
-        except NONSENSE:
+                self.pass_on(message)
+        except MALFORMED:
             messages = None
         if messages is None and self.worker.channel is channel:
-            self.watch.remove(channel)
+            self.poller.remove(channel)
             self.worker.close_channel()
             self.kill_unless_dying()
 
-    def hear(self, message: Message) -> None:
+    def pass_on(self, message: Message) -> None:
         kind = message["ev"]
         if kind == "done":
-            self.finish(believable(message))
+            self.finish(checked_ending(message))
         elif kind == "variables":
-            self.outbox.add(message)
-        elif kind in ("display", "result", "error", "install") and self.last_id is not None:
-            if not self.running or self.running.admits(message):
-                self.outbox.add({**message, "id": self.last_id})
+            self.server.events.add(message)
+        elif kind in ("display", "result", "error", "install"):
+            self.executions.publish(message)
 
     def kill_unless_dying(self) -> None:
         """The channel has ended: either the worker is dead in a moment, or user code broke it."""
-        deadline = time.monotonic() + DYING
+        deadline = time.monotonic() + EXIT_DELAY
         while processes.is_alive(self.worker.pid):
             if time.monotonic() > deadline:
-                if self.running:
-                    self.running.cause = "channel"
+                if self.executions.current:
+                    self.executions.current.cause = "channel"
                 os.kill(self.worker.pid, signal.SIGKILL)
                 return
             time.sleep(0.001)
         self.reap()
 
-    def on_death(self, status: int, usage: Any) -> None:
-        idle = self.running is None
-        if idle:
+    def on_death(self, status: int, usage: resource.struct_rusage) -> None:
+        is_idle = self.executions.current is None
+        if is_idle:
             time.sleep(PAUSE_AFTER_IDLE_DEATH)
-        death = self.bury(status, usage)
-        self.outbox.add({"ev": "restarted", "worker": self.worker.pid, "generation": self.generation, "idle": idle, "death": death})
+        death = self.replace_worker(status, usage)
+        restarted = {"ev": "restarted", "worker": self.worker.pid, "generation": self.generation, "idle": is_idle, "death": death}
+        self.server.events.add(restarted)
 
-    def bury(self, status: int, usage: Any) -> Message:
-        """The worker has been reaped: its execution ends with it, and another takes its place."""
-        death = {**processes.describe_death(status, usage), "oom": self.is_short_of_memory()}
-        self.hear_last_words()
+    def replace_worker(self, status: int, usage: resource.struct_rusage) -> Message:
+        """The worker has been reaped: its execution ends with it, and another takes its place. Returns how it died."""
+        death = {**processes.describe_exit(status, usage), "oom": self.limits.was_short_of_memory()}
+        self.read_remaining_messages()
         self.finish({"death": death})
         self.unwatch_worker()
         self.worker.close()
         self.worker = self.start_worker()
         return death
 
-    def hear_last_words(self) -> None:
-        """Displays that the worker sent just before it died; its `done`, if any, no longer counts."""
+    def read_remaining_messages(self) -> None:
+        """Passes on displays that the worker sent just before it died; its `done`, if any, no longer counts."""
         try:
-            while (messages := self.worker.listen()) or self.worker.has_unread:
+            while (messages := self.worker.receive()) or self.worker.has_unread:
                 for message in messages or ():
                     if message["ev"] != "done":
-                        self.hear(message)
-        except NONSENSE:
-            pass
+                        self.pass_on(message)
+        except MALFORMED:
+            pass  # It died in the middle of one, or user code wrote to the channel.
 
 
-def believable(message: Message) -> Message:
-    """What a worker may say of its own end: user code, too, can write to the channel."""
+def checked_ending(message: Message) -> Message:
+    """Takes from the worker's word on how an execution ended only what is of the right kind: user code, too, can write to the channel."""
     ending: Message = {"status": "ok"}
     for name, kinds in ENDING:
-        value = message.get(name)
+        value: Any = message.get(name)
         if type(value) in kinds and (type(value) not in NUMBERS or 0 <= value < LARGEST):
             ending[name] = value
-    if ending["status"] not in ENDS:
+    if ending["status"] not in STATUSES:
         ending["status"] = "ok"
     return ending

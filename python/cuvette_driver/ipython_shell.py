@@ -24,6 +24,9 @@ FORMATTER_METHODS = ("_repr_pretty_", "_repr_mimebundle_", "_ipython_display_")
 NUMBERED = re.compile(r"_+|_+i*\d*|_i+")  # IPython's own: _, __, _3, _i, _ii, _i3
 
 
+Data = dict[str, Any]
+
+
 class _Results(DisplayHook):
     publisher: Publisher | None = None
     is_plain = False
@@ -35,7 +38,7 @@ class _Results(DisplayHook):
         return self.number
 
     def quiet(self) -> bool:
-        """IPython looks for a semicolon in its history, which plain cells do not enter."""
+        """Looks for a semicolon only in cells that IPython runs, because plain cells do not enter its history."""
         return not self.is_plain and super().quiet()
 
     def write_output_prompt(self) -> None:
@@ -52,17 +55,17 @@ class _Results(DisplayHook):
 class _Displays(DisplayPublisher):
     publisher: Publisher | None = None
 
-    def publish(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, *_: Any, transient: dict[str, Any] | None = None, update: bool = False, **__: Any) -> None:
+    def publish(self, data: Data, metadata: Data | None = None, *_: Any, transient: Data | None = None, update: bool = False, **__: Any) -> None:
         if self.publisher is not None:
             self.publisher.display(data, metadata, (transient or {}).get("display_id"), update)
 
     def clear_output(self, wait: bool = False) -> None:
-        """Output already sent stays: a record does not change behind its reader."""
+        """Does nothing: output that was already sent stays, so that a record does not change after it was read."""
 
 
 class _Formatter(DisplayFormatter):
     def format(self, obj: Any, include: Any = None, exclude: Any = None) -> Any:
-        """An object whose own representation fails is described from outside; it does not fail the cell."""
+        """Describes an object whose own representation fails from outside, so that it does not fail the cell."""
         self.parent.is_formatting = True
         try:
             data, metadata = super().format(obj, include, exclude)
@@ -93,10 +96,10 @@ class _Shell(InteractiveShell):
             self.shown_error = evalue
 
     def enable_gui(self, gui: Any = None) -> None:
-        """There is no screen."""
+        """Does nothing, since there is no screen."""
 
     def enable_matplotlib(self, gui: Any = None) -> Any:
-        """%matplotlib, whatever it names, leaves the session's own backend in place."""
+        """Keeps the session's own backend, whatever %matplotlib names."""
         return "inline", figures.BACKEND
 
     system = system_piped = InteractiveShell.system_raw
@@ -174,11 +177,9 @@ class IPythonShell:
         return None
 
     def _show(self, value: Any) -> None:
-        """A number, or a table of pandas', looks the same without IPython's formatters, for a fraction of the memory they touch."""
+        """Shows a value; a number or a pandas table looks the same without IPython's formatters, for a fraction of the memory that they touch."""
         kind = type(value)
-        is_plain = kind in SAME_BY_REPR or (
-            hasattr(kind, "_repr_html_") and not any(hasattr(kind, method) for method in FORMATTER_METHODS)
-        )
+        is_plain = kind in SAME_BY_REPR or (hasattr(kind, "_repr_html_") and not any(hasattr(kind, method) for method in FORMATTER_METHODS))
         if not is_plain or sum(map(len, self._printers)) != self._initial_printers:
             self.shell.displayhook(value)
             return
@@ -192,7 +193,7 @@ class IPythonShell:
             self.shell.showtraceback(tb_offset=0)
         except BaseException:
             pass
-        # An error whose own methods fail, IPython may not show at all.
+        # IPython may not show an error whose own methods fail.
         if self.shell.shown_error is None and self.shell.publisher is not None:
             self.shell.publisher.error(error)
 
@@ -230,7 +231,7 @@ def _warm(shell: _Shell) -> None:
     sys.stdout = stdout
     shell.reset(new_session=True)
     _forget_results(shell)
-    # What `reset` has taken from the module, and multiprocessing looks for.
+    # `reset` has removed these, and multiprocessing looks for them.
     for name in ("__doc__", "__package__", "__loader__", "__spec__"):
         shell.user_ns.setdefault(name)
 
@@ -238,5 +239,5 @@ def _warm(shell: _Shell) -> None:
 def _forget_results(shell: _Shell) -> None:
     shell.displayhook.flush()
     for name in ("_", "__", "___"):
-        # Left here, they would pass for names that the user has taken, and IPython would not touch them again.
+        # IPython would take names that stay here for the user's, and no longer update them.
         shell.user_ns_hidden.pop(name, None)

@@ -1,9 +1,8 @@
-"""A keeper: a process beside the one that user code runs in, its worker.
+"""A keeper is a process beside the one that user code runs in, its worker; it serves one session, outlives its servers, and never runs user code.
 
-It owns the socket that the server talks to, drains the worker's output pipes whatever the worker does,
-enforces the time limit, learns how the worker died, and ends what user code left running.
-It outlives the server, and waits for the next one. It never runs user code. What the worker is, and what
-follows its death, is for the two kinds of keepers: of an interpreter, and of programs.
+This module owns the event loop and what the server can ask for. It puts together the parts that do the work: the assignment, which says
+what the session is; the link to the server; the slot of the execution that runs; the limits. What the worker is, and what follows
+its death, is left to the two kinds of keepers: of an interpreter, and of programs.
 """
 
 from __future__ import annotations
@@ -12,228 +11,164 @@ import abc
 import os
 import signal
 import socket
-import time
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Callable, Protocol
 
-from cuvette_driver import linux, processes
-from cuvette_driver.capture import Pipe
-from cuvette_driver.outbox import Outbox
-from cuvette_driver.running import Running
-from cuvette_driver.watch import Watch
-from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, decode, encode, number, receive_descriptor
+from cuvette_driver import processes
+from cuvette_driver.assignment import Assignment
+from cuvette_driver.execution import Execution
+from cuvette_driver.execution_slot import ExecutionSlot
+from cuvette_driver.limit_enforcer import LimitEnforcer
+from cuvette_driver.output_pipe import OutputPipe
+from cuvette_driver.poller import Poller
+from cuvette_driver.server_link import ServerLink
+from cuvette_driver.signal_pipe import SignalPipe
+from cuvette_driver.wire import Message, checked_number
 
-POLL_WITHOUT_SERVER, POLL_BETWEEN_CALLS, A_DAY = 2.0, 2.0, 86_400.0
-LONGEST_WAIT = 3600.0  # The kernel counts in milliseconds that have an end.
-DYING = 0.1  # A dying process closes its channel a moment before it can be reaped.
-# What a broken peer may make of a message that is valid JSON.
-NONSENSE = (Malformed, LookupError, TypeError, ValueError, AttributeError)
+if TYPE_CHECKING:
+    import resource
+
+    from cuvette_driver.confinement import Confinement
+
+POLL_WITHOUT_SERVER = 2.0
+LONGEST_WAIT = 3600.0  # poll() takes a number of milliseconds that is limited.
+EXIT_DELAY = 0.1  # A dying process closes its channel a moment before it can be reaped.
 
 
-def assign(assignment: socket.socket, listener: socket.socket, request: Message) -> None:
-    """The zygote's side of `take`: hands a waiting keeper the session's listening socket and its description.
+class KeptProcess(Protocol):
+    """What code runs in: the worker of an interpreter, or a program. The pid is 0 while there is none."""
 
-    What only the worker needs is passed on unread, already encoded.
-    """
-    socket.send_fds(assignment, [b"\n"], [listener.fileno()])
-    own = {name: request.get(name) for name in ("socket", "linger", "owner", "mounts")}
-    assignment.sendall(encode(own))
-    assignment.sendall(encode({**request, "op": "enter"}))
+    pid: int
+    channel: socket.socket | None
+
+    @property
+    def pipes(self) -> Sequence[OutputPipe]: ...
+
+    @property
+    def is_mid_message(self) -> bool: ...
+
+    def send(self, line: bytes) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Keeper(abc.ABC):
-    def __init__(self, assignment: socket.socket, first: Any, confinement: Any = None) -> None:
+    worker: KeptProcess
+    generation = 1
+
+    def __init__(self, assignment: socket.socket, confinement: Confinement | None = None) -> None:
         """`confinement` is the session's, where it is confined; this process is then the first in it."""
-        self.assignment = assignment
         self.confinement = confinement
-        self.worker = first
-        # The session's socket, by the folder above its own: where it stands is hidden from a confined session, the keeper included.
-        self.sockets = -1
-        self.path = ""
-        self.inode = 0
-        self.enter = b""
-        self.linger = 0.0
-        self.listener: socket.socket | None = None
-        self.server: socket.socket | None = None
-        self.server_lines = Lines()
-        self.outbox = Outbox()
-        self.running: Running | None = None
-        self.last_id: str | None = None
-        self.alone_since = time.monotonic()
-        self.owner: tuple[int, str] | None = None
-        self.owner_for_life: tuple[int, str] | None = None
-        self.generation = 1
-        self.stopping = False
-        self.has_finished = False
-        self.is_new = True
-        self.oom_kills = self.memory_kills()
-        self.next_check = 0.0
+        self.session = Assignment(assignment, None if confinement is None else confinement.processes)
+        self.poller = Poller()
+        self.server = ServerLink(self.poller, self.handle)
+        self.limits = LimitEnforcer(None if confinement is None else confinement.monitor)
+        self.executions = ExecutionSlot(self.server.events, self.limits)
+        self.signals = SignalPipe()
+        self.poller.add(self.signals.reader, self.on_signal)
+        self.is_stopping = False
 
-        self.watch = Watch()
-        wake_read, wake_write = os.pipe()
-        os.set_blocking(wake_read, False)
-        os.set_blocking(wake_write, False)
-        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        for number in (signal.SIGCHLD, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
-        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_IGN)
-        self.wake_fds = (wake_read, wake_write)
-        self.watch.add(wake_read, self.on_signal)
+    def run(self, serve: Callable[[], None]) -> None:
+        """Gets ready, waits to be given a session, and serves it until it is told to stop or nobody needs it."""
+        if self.confinement is not None:
+            self.confinement.protect_keeper()
+        try:
+            self.prepare()
+            if self.take_session():
+                serve()
+        finally:
+            self.close()
 
-    def take(self) -> bool:
-        """Says that it is ready and waits for a session; False if the zygote ends before it has one for us."""
-        self.begin()
-        self.assignment.sendall(b"%d" % os.getpid() if self.confinement is None else b"%d %s" % self.confinement.names)
-        listener = receive_descriptor(self.assignment)
-        if listener is None:
+    def take_session(self) -> bool:
+        if not self.session.wait(b"%d" % os.getpid() if self.confinement is None else b"%d %s" % self.confinement.names):
             return False
-        lines = Lines()
-        received: list[bytes] = []
-        while len(received) < 2:
-            data = self.assignment.recv(CHUNK)
-            if not data:
-                return False
-            received += lines.feed(data)
-        request, self.enter = decode(received[0]), received[1]
-        if request["socket"]:
-            folder, name = os.path.split(request["socket"])
-            self.sockets = os.open(os.path.dirname(folder), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            self.path = os.path.join(os.path.basename(folder), name)
-            self.inode = os.stat(self.path, dir_fd=self.sockets).st_ino
-        self.settle(request["mounts"])
-        self.linger = request["linger"]
-        self.owner_for_life = tuple(request["owner"]) if request["owner"] else None
-        self.listener = socket.socket(fileno=listener)
-        self.watch.add(self.listener, self.on_connect)
-        self.worker.send(self.enter)
+        if self.confinement is not None and self.session.mounts and not self.confinement.has_folders:
+            self.confinement.mount_folders(self.session.mounts)
+        self.poller.add(self.session.listener, self.on_connect)
+        self.worker.send(self.session.enter)
         return True
-
-    def settle(self, mounts: Any) -> None:
-        if self.confinement is not None and mounts and not self.confinement.is_settled:
-            self.confinement.settle(mounts)
 
     # -- the loop ---------------------------------------------------------------------------------
 
     def serve(self) -> None:
-        while not self.stopping:
+        while not self.is_stopping:
             self.watch_worker()
-            # The worker's messages come before its pipes: it lets the pipes run dry before it sends one.
-            self.watch.wait(self.next_wait(), self.worker.channel)
+            # The worker's messages are read before its pipes, because it waits for the pipes to be empty before it sends one.
+            self.poller.wait(self.next_wait(), self.worker.channel)
             self.on_time()
-            self.send()
-            if self.has_finished:
-                self.has_finished = False
-                self.rest()
+            self.server.flush()
+            if self.executions.take_finished():
+                self.on_finished()
 
     def watch_worker(self) -> None:
-        """Backpressure: while the server has too much to acknowledge, the worker is not read, unless it is being stopped."""
-        if self.outbox.is_full(self.server is not None) and not (self.running and self.running.why):
+        """While the server is behind, the worker is not read, unless it is being stopped."""
+        execution = self.executions.current
+        if self.server.is_behind and not (execution and execution.why):
             self.unwatch_worker()
             return
         if self.worker.channel is not None:
-            self.watch.add(self.worker.channel, self.on_worker)
+            self.poller.add(self.worker.channel, self.on_worker)
         for pipe in self.worker.pipes:
-            if pipe.ended or self.worker.is_talking:
-                self.watch.remove(pipe)
+            if pipe.ended or self.worker.is_mid_message:
+                self.poller.remove(pipe)
             else:
-                self.watch.add(pipe, self.on_output)
+                self.poller.add(pipe, self.on_output)
 
     def unwatch_worker(self) -> None:
         if self.worker.channel is not None:
-            self.watch.remove(self.worker.channel)
+            self.poller.remove(self.worker.channel)
         for pipe in self.worker.pipes:
-            self.watch.remove(pipe)
+            self.poller.remove(pipe)
 
     def next_wait(self) -> float | None:
-        waits = [] if self.server else [POLL_WITHOUT_SERVER]
-        if self.running and (deadline := self.running.next_deadline()) is not None:
-            waits.append(max(0.0, deadline - time.monotonic()))
-        if self.confinement is not None and self.last_id is not None and (self.running or self.worker.pid):
-            waits.append(max(0.0, self.next_check - time.monotonic()))
-        return min(min(waits), LONGEST_WAIT) if waits else None
+        execution = self.executions.current
+        waits = [] if self.server.connection else [POLL_WITHOUT_SERVER]
+        if execution and (seconds := execution.seconds_to_deadline()) is not None:
+            waits.append(seconds)
+        if self.executions.last_id is not None and (execution or self.worker.pid) and (seconds := self.limits.seconds_to_check()) is not None:
+            waits.append(seconds)
+        return min(*waits, LONGEST_WAIT) if waits else None
 
     def on_time(self) -> None:
-        if self.running:
-            self.running.climb()
-        self.check_use()
-        if self.server is None and self.nobody_comes():
-            self.stopping = True
+        self.executions.climb()
+        if self.worker.pid:
+            self.executions.check_limits()
+        if self.server.connection is None and self.is_abandoned():
+            self.is_stopping = True
 
-    def check_use(self) -> None:
-        if self.confinement is None or time.monotonic() < self.next_check or not self.worker.pid:
-            return
-        if self.last_id is None:
-            return  # No code has run yet: what the session has used is not the doing of this interpreter.
-        if self.has_finished:
-            return  # What the call has used is not yet told apart from what goes on after it.
-        guard = self.confinement.guard
-        limit = guard.check()
-        if limit is not None and self.running is None:
-            if guard.is_at_work():
-                processes.kill_below(os.getpid(), 0)  # What goes on after a call has no one to tell.
-        elif limit is not None and self.running is not None and self.running.why is None:
-            if limit == "disk-quota":
-                self.running.interrupt(limit, is_urgent=True)
-            else:
-                self.running.end(limit)
-        self.next_check = time.monotonic() + (guard.interval if self.running else POLL_BETWEEN_CALLS)
-
-    def nobody_comes(self) -> bool:
-        alone = time.monotonic() - self.alone_since
-        owner = self.owner or self.owner_for_life
-        if owner and not processes.is_same(*owner, self.confinement and self.confinement.processes):
-            return alone > POLL_WITHOUT_SERVER
-        return alone > (A_DAY if self.running else self.linger) or not self.has_socket()
-
-    def has_socket(self) -> bool:
-        return not self.path or os.access(self.path, os.F_OK, dir_fd=self.sockets)
+    def is_abandoned(self) -> bool:
+        is_busy = self.executions.current is not None
+        return self.session.lease.has_expired(self.server.seconds_alone, is_busy, self.session.socket_file.exists())
 
     # -- the server -------------------------------------------------------------------------------
 
     def on_connect(self, listener: socket.socket) -> None:
-        connection, _ = listener.accept()
-        connection.setblocking(False)
-        self.hear_out()
-        self.drop_server()
-        self.server = connection
-        self.server_lines = Lines()
-        self.owner = None
-        self.watch.add(connection, self.on_server)
-        self.outbox.start_over(self.greeting())
+        self.server.accept(listener)
+        self.session.lease.owner = None
+        self.server.events.start_over(self.greeting())
 
     def greeting(self) -> Message:
+        execution = self.executions.current
         return {
             "ev": "hello",
             "pid": os.getpid() if self.confinement is None else self.confinement.pid,
             "worker": self.worker.pid,
             "generation": self.generation,
-            "running": self.running.id if self.running else None,
+            "running": execution.id if execution else None,
             **self.describe(),
         }
 
-    def on_server(self, connection: socket.socket) -> bool:
-        """Obeys what the server says; False if it said nothing."""
-        try:
-            data = connection.recv(CHUNK)
-            for line in self.server_lines.feed(data):
-                self.obey(decode(line), line)
-        except BlockingIOError:
-            return False
-        except (OSError, *NONSENSE):
-            data = b""
-        if not data:
-            self.drop_server()
-        return bool(data)
-
-    def obey(self, message: Message, line: bytes) -> None:
+    def handle(self, message: Message, line: bytes) -> None:
+        """Does what the server asks for; `line` is the message as it came."""
         op = message.get("op")
         if op == "ack":
-            self.outbox.acknowledge(message["seq"])
+            self.server.events.acknowledge(message["seq"])
         elif op == "execute":
             self.execute(message, line)
         elif op == "interrupt":
-            if self.running and message.get("id") in (None, self.running.id):
-                self.running.interrupt(message["reason"])
+            execution = self.executions.current
+            if execution and message.get("id") in (None, execution.id):
+                execution.interrupt(message["reason"])
         elif op in ("variables", "answer"):
             self.worker.send(line)
         elif op == "continue":
@@ -241,71 +176,15 @@ class Keeper(abc.ABC):
         elif op == "reset":
             self.reset(message)
         elif op == "leave":
-            owner = message.get("owner")
-            self.linger, self.owner = number(message["linger"]), (int(number(owner[0])), str(owner[1])) if owner else None
+            owner, lease = message.get("owner"), self.session.lease
+            lease.linger, lease.owner = checked_number(message["linger"]), (int(checked_number(owner[0])), str(owner[1])) if owner else None
         elif op == "stop":
-            self.stopping = True
-
-    def hear_out(self) -> None:
-        """A server that is gone may have said something before: an acknowledgement, or that it leaves."""
-        while self.server is not None and self.on_server(self.server):
-            pass
-
-    def drop_server(self) -> None:
-        if self.server is None:
-            return
-        self.watch.remove(self.server)
-        self.server.close()
-        self.server = None
-        self.alone_since = time.monotonic()
-
-    def send(self) -> None:
-        if self.server is None:
-            return
-        try:
-            self.outbox.send(self.server)
-        except OSError:
-            self.hear_out()
-            self.drop_server()
-            return
-        self.watch.await_room(self.server, self.outbox.has_unsent)
-
-    # -- executions -------------------------------------------------------------------------------
-
-    def start(self, message: Message, worker: int) -> Running:
-        if self.confinement is not None:
-            self.confinement.guard.begin()
-            self.next_check = time.monotonic() + self.confinement.guard.interval
-        self.running = Running(message, worker)
-        self.last_id = self.running.id
-        return self.running
-
-    def finish(self, ending: Message) -> None:
-        """The one place where an execution ends: what it started is ended, the pipes are emptied, the record goes out."""
-        if self.running is None:
-            return
-        kept = frozenset(pid for pid in ending.pop("kept", ()) if isinstance(pid, int))
-        ended = processes.kill_below(os.getpid(), self.worker.pid, kept)
-        for pipe in self.worker.pipes:
-            self.emit(pipe, pipe.read_all())
-        if self.is_new:
-            self.is_new = False
-            linux.go_first()
-        outcome = self.running.outcome(ending)
-        if self.confinement is not None:
-            outcome["hit"] = self.confinement.guard.hits(went_well=ending.get("status") == "ok" or ending.get("code") == 0)
-        self.outbox.add({**outcome, "ev": "done", "id": self.running.id, "ended": [command or str(pid) for pid, command in ended]})
-        self.running = None
-        self.has_finished = True
-
-    def rest(self) -> None:
-        if self.confinement is not None:
-            self.confinement.guard.rest()
+            self.is_stopping = True
 
     # -- the worker -------------------------------------------------------------------------------
 
     @abc.abstractmethod
-    def begin(self) -> None:
+    def prepare(self) -> None:
         """Gets ready before there is a session."""
 
     @abc.abstractmethod
@@ -314,39 +193,44 @@ class Keeper(abc.ABC):
 
     @abc.abstractmethod
     def execute(self, message: Message, line: bytes) -> None:
-        """Starts what is asked for; `line` is the message as it came."""
-
-    def go_on(self) -> None:
-        """The server has what it wanted to see; for those that wait for it."""
+        """Starts what is asked for."""
 
     @abc.abstractmethod
-    def reset(self, message: Message) -> None: ...
+    def go_on(self) -> None:
+        """The server has what it wanted to see; for keepers that wait for it."""
+
+    @abc.abstractmethod
+    def reset(self, message: Message) -> None:
+        """Gives the session a worker without state."""
 
     @abc.abstractmethod
     def on_worker(self, channel: socket.socket) -> None:
         """The worker has said something."""
 
     @abc.abstractmethod
-    def on_death(self, status: int, usage: Any) -> None: ...
+    def on_death(self, status: int, usage: resource.struct_rusage) -> None:
+        """The worker has ended, with that status and resource usage."""
 
-    def on_output(self, pipe: Pipe) -> None:
-        if not self.worker.is_talking:
-            self.emit(pipe, pipe.read())
+    @abc.abstractmethod
+    def on_finished(self) -> None:
+        """The record of an execution has been sent."""
 
-    def emit(self, pipe: Pipe, text: str) -> None:
-        if self.running:
-            text = text[: self.running.admit(len(text))]
-        if text and self.last_id is not None:
-            self.outbox.add({"ev": "stream", "id": self.last_id, "name": pipe.name, "text": text})
+    def start(self, message: Message, worker: int) -> Execution:
+        return self.executions.start(message, worker)
 
-    def on_signal(self, fd: int) -> None:
-        try:
-            numbers = os.read(fd, CHUNK)
-        except BlockingIOError:
-            return
+    def finish(self, ending: Message) -> None:
+        self.executions.finish(ending, self.worker.pid, self.worker.pipes)
+
+    def on_output(self, pipe: OutputPipe) -> None:
+        if not self.worker.is_mid_message:
+            self.executions.emit(pipe, pipe.read())
+
+    def on_signal(self, _: int) -> None:
+        numbers = self.signals.read()
         if signal.SIGTERM in numbers:
-            self.stopping = True
-        self.reap()
+            self.is_stopping = True
+        if numbers:
+            self.reap()
 
     def reap(self) -> None:
         while True:
@@ -358,34 +242,15 @@ class Keeper(abc.ABC):
                 return
             if os.WIFSTOPPED(status):
                 if pid == self.worker.pid:
-                    os.kill(pid, signal.SIGCONT)  # Code that stops itself would never answer again.
-            elif pid == self.worker.pid and not self.stopping:
+                    os.kill(pid, signal.SIGCONT)  # Code that sent itself SIGSTOP would never answer again.
+            elif pid == self.worker.pid and not self.is_stopping:
                 self.on_death(status, usage)
-
-    def is_short_of_memory(self) -> bool:
-        """True if the kernel has killed some process for lack of memory since this was last asked."""
-        before, self.oom_kills = self.oom_kills, self.memory_kills()
-        return self.oom_kills > before
-
-    def memory_kills(self) -> int:
-        return processes.out_of_memory_kills() if self.confinement is None else self.confinement.guard.memory_kills()
 
     # -- the end ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        self.stopping = True
-        processes.kill_below(os.getpid(), 0)
-        processes.bury(DYING)
-        self.drop_server()
-        if not self.path:
-            return
-        try:
-            # Another keeper may have come for the session since.
-            if os.stat(self.path, dir_fd=self.sockets).st_ino == self.inode:
-                os.unlink(self.path, dir_fd=self.sockets)
-        except OSError:
-            pass
-        try:
-            os.rmdir(os.path.dirname(self.path), dir_fd=self.sockets)
-        except OSError:
-            pass
+        self.is_stopping = True
+        processes.kill_descendants(os.getpid(), 0)
+        processes.reap_killed(EXIT_DELAY)
+        self.server.drop()
+        self.session.socket_file.remove()

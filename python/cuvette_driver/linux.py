@@ -1,4 +1,4 @@
-"""The few calls to the kernel that the standard library lacks. Elsewhere than on Linux they do nothing."""
+"""Makes the few system calls that the standard library lacks. On systems other than Linux they do nothing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 _stdout = None if _libc is None else ctypes.c_void_p.in_dll(_libc, "stdout")
 
 
-def adopt_orphans() -> None:
-    """From now on, a descendant whose parent ends becomes our child, so that it can be found and ended."""
+def become_subreaper() -> None:
+    """Makes this process the parent of every descendant whose own parent ends, so that it can be found and ended."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -36,7 +36,7 @@ def name_process(name: str) -> None:
 
 
 def buffer_c_output_by_line() -> None:
-    """C code's own stdout goes to a pipe here, and would keep what it prints until its buffer is full."""
+    """Has C's own stdout, which goes to a pipe here, written line by line instead of when its buffer is full."""
     if _libc is not None:
         _libc.setvbuf(_stdout, None, LINE_BUFFERED, ctypes.c_size_t(0))
 
@@ -47,7 +47,7 @@ def flush_c_output() -> None:
 
 
 def allocate(size: int, count: int) -> None:
-    """Takes pieces of C's memory, for good."""
+    """Allocates pieces of C's memory and never frees them."""
     if _libc is not None:
         for _ in range(count):
             _libc.malloc(size)
@@ -58,27 +58,27 @@ def _prctl(option: int, value: object) -> None:
         _libc.prctl(option, value, 0, 0, 0)
 
 
-def yield_to_others() -> None:
-    """Asks for the processor in long turns: whoever wakes up for a short one goes first. For a process that is still starting."""
-    _sched_setattr(_LONG_TURNS)
+def use_long_time_slices() -> None:
+    """Asks the scheduler for long time slices: processes with shorter ones run first. For a process that is still starting."""
+    _sched_setattr(_LONG_SLICES)
 
 
-def take_turns() -> None:
-    """The ordinary share again."""
-    _sched_setattr(_ORDINARY_TURNS)
+def use_default_time_slices() -> None:
+    """Asks the scheduler for time slices of the default length again."""
+    _sched_setattr(_DEFAULT_SLICES)
 
 
-def go_first() -> None:
-    """Asks for the processor in short turns, and to get them soon. For a process that only passes on what others wait for."""
-    _sched_setattr(_SHORT_TURNS)
+def use_short_time_slices() -> None:
+    """Asks the scheduler for short time slices, which come soon. For a process that only passes on what others wait for."""
+    _sched_setattr(_SHORT_SLICES)
 
 
-def _turns(nanoseconds: int) -> bytes:
+def _slices(nanoseconds: int) -> bytes:
     return struct.pack("=IIQiIQQQ", 48, 0, 0, 0, 0, nanoseconds, 0, 0)
 
 
-# Made ahead: each further function that a forked process has to call for this would be memory to copy.
-_LONG_TURNS, _ORDINARY_TURNS, _SHORT_TURNS = _turns(100_000_000), _turns(0), _turns(100_000)
+# Packed in advance, so that a forked process calls fewer functions and copies less memory for this.
+_LONG_SLICES, _DEFAULT_SLICES, _SHORT_SLICES = _slices(100_000_000), _slices(0), _slices(100_000)
 _SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}.get(os.uname().machine)
 
 

@@ -1,4 +1,4 @@
-"""The kernel's calls for namespaces and mounts, which the standard library lacks. Each raises OSError where the kernel refuses."""
+"""Makes the system calls for namespaces and mounts that the standard library lacks. Each raises OSError where the kernel refuses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def unshare(flags: int) -> None:
 
 
 def unshare_user(inside: int, others: int = 0) -> None:
-    """A user namespace in which this user, and nobody else, is known, by that number; and other namespaces that belong to it."""
+    """Makes a user namespace that knows this user alone, by the number `inside`, and other namespaces that belong to it."""
     uid, gid = os.geteuid(), os.getegid()
     unshare(CLONE_NEWUSER | others)
     for name, text in (("setgroups", "deny"), ("uid_map", "%d %d 1" % (inside, uid)), ("gid_map", "%d %d 1" % (inside, gid))):
@@ -41,7 +41,7 @@ def unshare_user(inside: int, others: int = 0) -> None:
         os.close(file)
 
 
-def keep_mounts_private() -> None:
+def make_mounts_private() -> None:
     mount("none", "/", None, MS_REC | MS_PRIVATE)
 
 

@@ -1,4 +1,4 @@
-"""The shell for a Python without IPython: plain cells, the last expression shown, rich display by the objects' own methods."""
+"""Runs cells in a Python without IPython: shows the last expression, and displays objects by their own methods."""
 
 from __future__ import annotations
 

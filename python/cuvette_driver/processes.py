@@ -1,4 +1,4 @@
-"""Finds and ends the processes that user code started. Knows nothing of messages."""
+"""Finds, describes and ends the processes that user code started. It knows nothing of messages."""
 
 from __future__ import annotations
 
@@ -7,33 +7,36 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import resource
 
 DYING = 0.2
 FIRST = 1
-# What forks faster than it can be killed is left to whoever ends the process that it comes from.
-LONGEST_CHASE = 1.0
+# Seconds after which processes that fork faster than they can be killed are left to whoever ends their parent.
+KILL_TIMEOUT = 1.0
 MOST_DESCRIBED = 20
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
-SHORT = 1024  # The kernel gives a file of its own in pieces of about a page; a shorter piece is the last.
+SHORT = 1024  # The kernel returns files of /proc in pieces of about a page; a shorter piece is the last.
 HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
 
 
 def children(pid: int) -> list[int]:
     """The direct children of a process."""
     if not HAS_CHILDREN_FILE:
-        return _family().get(pid, [])
+        return _process_tree().get(pid, [])
     found: list[int] = []
     for thread in _threads(pid):
         try:
             found.extend(map(int, read("/proc/%d/task/%s/children" % (pid, thread)).split()))
         except OSError:
-            pass  # It has ended; others of the process may go on.
+            pass  # The thread has ended; others of the process may go on.
     return found
 
 
 def _threads(pid: int) -> list[Any]:
-    """A process has one folder for each thread, and the folder above counts them: mostly there is one, of the same number."""
+    """Lists the threads of a process. The link count of the folder says how many there are: mostly one, which has the number of the process."""
     folder = "/proc/%d/task" % pid
     try:
         return [pid] if os.stat(folder).st_nlink == 3 else os.listdir(folder)
@@ -42,8 +45,8 @@ def _threads(pid: int) -> list[Any]:
 
 
 def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
-    """Every process below this one, parents before their children, less some trees."""
-    family = None if HAS_CHILDREN_FILE else _family()
+    """Lists every process below this one, parents before their children, without the trees below some."""
+    family = None if HAS_CHILDREN_FILE else _process_tree()
     found: list[int] = []
     waiting = [pid]
     while waiting:
@@ -56,7 +59,7 @@ def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
 
 
 def describe_all(pids: list[int]) -> dict[int, str]:
-    """The first by their command lines; the rest of a crowd by name, which costs next to nothing."""
+    """Describes the first processes by their command lines; the others by name, which costs next to nothing."""
     return {pid: describe(pid) if place < MOST_DESCRIBED else name_of(pid) for place, pid in enumerate(pids)}
 
 
@@ -80,7 +83,7 @@ def describe(pid: int) -> str:
 
 
 def is_alive(pid: int) -> bool:
-    """True for a process that still runs; a zombie that waits for its parent does not."""
+    """Says whether a process still runs; a zombie does not."""
     try:
         return read("/proc/%d/stat" % pid).rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
@@ -103,36 +106,36 @@ def is_same(pid: int, started: str, folder: int | None = None) -> bool:
         return folder is None and is_alive(pid)
 
 
-def kill_below(pid: int, spare: int, without: frozenset[int] = frozenset()) -> list[tuple[int, str]]:
+def kill_descendants(pid: int, spare: int, without: frozenset[int] = frozenset()) -> list[tuple[int, str]]:
     """Ends every descendant but the one spared and the trees left out; repeats until no new one appears.
 
     Returns what was ended, as (pid, command).
     """
     ended: dict[int, str] = {}
     if pid == FIRST and not without and (not spare or not is_alive(spare)):
-        halt_others()
+        stop_all_others()
         ended = describe_all(descendants(pid))
         send(-1, signal.SIGKILL)
-        _await_end(list(ended))
+        _wait_for_end(list(ended))
         return list(ended.items())
-    deadline = time.monotonic() + LONGEST_CHASE
+    deadline = time.monotonic() + KILL_TIMEOUT
     while time.monotonic() < deadline:
         found = [p for p in descendants(pid, without) if p != spare and p not in ended and is_alive(p)]
         if not found:
             break
-        # Stopped first, so that a process that keeps forking cannot outrun the killing, and can be asked what it is.
+        # They are stopped first: a process that keeps forking would outrun the killing, and block reads of its command line.
         for victim in found:
             send(victim, signal.SIGSTOP)
         ended.update(describe_all(found))
         for victim in found:
             send(victim, signal.SIGKILL)
     if ended:
-        _await_end(list(ended))
+        _wait_for_end(list(ended))
     return list(ended.items())
 
 
-def halt_others() -> None:
-    """For the first process of a namespace: all others of it stand still, at once, and nothing can outrun it.
+def stop_all_others() -> None:
+    """Sends SIGSTOP to all other processes of the namespace at once, if this is its init process, so that none can outrun it.
 
     A process that forks without end holds its own memory nearly all the time, and whoever asks for its command line waits for that.
     """
@@ -140,8 +143,8 @@ def halt_others() -> None:
         send(-1, signal.SIGSTOP)
 
 
-def _await_end(pids: list[int]) -> None:
-    """A killed process takes a moment to die; whoever is told that it has ended will find it so."""
+def _wait_for_end(pids: list[int]) -> None:
+    """Waits a moment for killed processes to die, so that whoever is told that they have ended finds it so."""
     deadline = time.monotonic() + DYING
     while any(map(is_alive, pids)) and time.monotonic() < deadline:
         time.sleep(0.0005)
@@ -157,7 +160,7 @@ def peak_memory(pid: int) -> int:
         return 0
 
 
-def describe_death(status: int, usage: Any) -> dict[str, Any]:
+def describe_exit(status: int, usage: resource.struct_rusage) -> dict[str, Any]:
     """How a process ended, and what it used, from what `wait4` says."""
     return {
         "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
@@ -167,8 +170,8 @@ def describe_death(status: int, usage: Any) -> dict[str, Any]:
     }
 
 
-def bury(patience: float) -> None:
-    """Waits for children that have been killed, so that none of them is left to the machine's first process."""
+def reap_killed(patience: float) -> None:
+    """Reaps children that have been killed, so that none of them is left to the machine's init process."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         try:
@@ -191,7 +194,7 @@ def out_of_memory_kills() -> int:
 
 
 def read(path: str, folder: int | None = None) -> bytes:
-    """A file of the kernel's, whole. Without Python's layers of files, which a keeper would otherwise never load."""
+    """Reads a whole file of /proc or /sys, without Python's own layers of files, which a keeper would otherwise never load."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         data = part = os.read(fd, 1 << 16)
@@ -214,7 +217,7 @@ def write(path: str, text: str) -> None:
 def name_of_signal(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # Most real-time signals have none.
+    except ValueError:  # Most real-time signals have no name.
         return "SIG%d" % number
 
 
@@ -225,7 +228,7 @@ def send(pid: int, number: int) -> None:
         pass
 
 
-def _family() -> dict[int, list[int]]:
+def _process_tree() -> dict[int, list[int]]:
     try:
         listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, check=False).stdout
     except OSError:

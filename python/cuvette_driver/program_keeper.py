@@ -1,4 +1,4 @@
-"""A keeper of programs: runs one plan after the other, each a few programs in a row, and knows no interpreter.
+"""Keeps programs of other languages: runs one plan after the other, each a few programs in a row, and knows no interpreter.
 
 What a keeper does for code in an interpreter, it does for a program: output, limits, the ladder, the end of everything it started.
 """
@@ -10,134 +10,152 @@ import signal
 import socket
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cuvette_driver import hosting, linux, processes
-from cuvette_driver.capture import Pipe
+from cuvette_driver import hosted_interpreter, linux, processes
 from cuvette_driver.keeper import Keeper
+from cuvette_driver.output_pipe import OutputPipe
 from cuvette_driver.program_process import NoProgram, ProgramProcess
 from cuvette_driver.wire import Message, decode
 
-SAMPLE_EVERY = 0.2
-FLOOR_MARGIN = 1 << 20
+if TYPE_CHECKING:
+    import resource
+
+    from cuvette_driver.confinement import Confinement
 
 
-def run(assignment: socket.socket, confinement: Any = None) -> None:
+def run(assignment: socket.socket, confinement: Confinement | None = None) -> None:
     os.setsid()
-    linux.adopt_orphans()
+    linux.become_subreaper()
     linux.name_process("cuvette-keeper")
-    linux.go_first()
-    keeper = ProgramKeeper(assignment, NoProgram(), confinement)
-    if confinement is not None:
-        confinement.protect_keeper()
-    try:
-        if keeper.take():
-            keeper.serve_or_host()
-    finally:
-        keeper.close()
+    linux.use_short_time_slices()
+    keeper = ProgramKeeper(assignment, confinement)
+    keeper.run(keeper.serve_or_host)
 
 
 class ProgramKeeper(Keeper):
-    program: Message = {}
-    steps: list[Message] = []
-    steps_done = 0
-    used: Message = {}
-    is_waiting = False
-    seen = 0
-    next_sample = 0.0
+    worker: ProgramProcess
+
+    def __init__(self, assignment: socket.socket, confinement: Confinement | None) -> None:
+        super().__init__(assignment, confinement)
+        self.worker = NoProgram()
+        self.plan = Plan({"steps": []})
+        self.peak = PeakMemory()
+        # Whether the next step waits until the server has what the last one built.
+        self.is_waiting = False
 
     def serve_or_host(self) -> None:
-        request = decode(self.enter)
-        if self.confinement is not None and self.listener is not None and request.get("interpreter"):
-            hosting.host(self.confinement, self.listener, request, self.has_socket)
+        request = decode(self.session.enter)
+        if self.confinement is not None and self.session.listener is not None and request.get("interpreter"):
+            hosted_interpreter.host(self.confinement, self.session.listener, request, self.session.socket_file.exists)
         else:
             self.serve()
 
-    def begin(self) -> None:
+    def prepare(self) -> None:
         """There is nothing to start before the first program."""
 
     def describe(self) -> Message:
         return {"python": "%d.%d.%d" % sys.version_info[:3], "executable": sys.executable, "ipython": None}
 
     def execute(self, message: Message, _: bytes) -> None:
-        self.program = message["program"]
-        if self.confinement is not None and not self.confinement.is_settled:
-            self.confinement.settle_for(self.program["mounts"], self.program["folder"])
-        self.steps = list(self.program["steps"])
-        self.steps_done = 0
-        self.used = {"cpu": 0.0, "peak": 0}
+        program = message["program"]
+        if self.confinement is not None and not self.confinement.has_folders:
+            self.confinement.mount_for_program(program["mounts"], program["folder"])
+        self.plan = Plan(program)
         self.start(message, 0)
         self.next_step()
 
     def next_step(self) -> None:
-        self.worker = ProgramProcess(self.steps.pop(0), self.program, self.confinement)
-        self.seen, self.next_sample = 0, 0.0
-        if self.running:
-            self.running.worker = -self.worker.pid  # The whole group, as Ctrl-C in a terminal does it.
+        self.worker = ProgramProcess(self.plan.steps.pop(0), self.plan.program, self.confinement)
+        self.peak = PeakMemory()
+        if self.executions.current:
+            self.executions.current.worker = -self.worker.pid  # A negative pid signals the whole process group, as Ctrl-C in a terminal does.
 
-    def rest(self) -> None:
-        """Nothing of it goes on."""
+    def on_finished(self) -> None:
+        """Nothing of a program goes on after it."""
 
     def reset(self, message: Message) -> None:
-        if self.running:
-            self.running.interrupt("cancelled")
-        self.outbox.add({"ev": "reset", "id": message["id"], "worker": 0, "generation": self.generation})
+        if self.executions.current:
+            self.executions.current.interrupt("cancelled")
+        self.server.events.add({"ev": "reset", "id": message["id"], "worker": 0, "generation": self.generation})
 
     def on_worker(self, channel: socket.socket) -> None:
-        """It has no channel."""
+        """A program has no channel."""
 
-    def on_output(self, pipe: Pipe) -> None:
-        self.sample()
+    def on_output(self, pipe: OutputPipe) -> None:
+        self.peak.sample(self.worker.pid)
         super().on_output(pipe)
 
-    def sample(self) -> None:
-        if time.monotonic() >= self.next_sample:
-            self.seen = max(self.seen, processes.peak_memory(self.worker.pid))
-            self.next_sample = time.monotonic() + SAMPLE_EVERY
-
-    def peak_of(self, told: int) -> int:
-        """What the kernel tells at the end of a program is never less than what its process had before it became that program."""
-        floor = processes.peak_memory(os.getpid())
-        return told if told > floor + FLOOR_MARGIN or not self.seen else min(told, self.seen)
-
-    def on_death(self, status: int, usage: Any) -> None:
-        self.used["cpu"] += usage.ru_utime + usage.ru_stime
-        self.used["peak"] = max(self.used["peak"], self.peak_of(usage.ru_maxrss * processes.RSS_UNIT))
+    def on_death(self, status: int, usage: resource.struct_rusage) -> None:
+        self.plan.cpu += usage.ru_utime + usage.ru_stime
+        self.plan.peak = max(self.plan.peak, self.peak.of_ended(usage.ru_maxrss * processes.RSS_UNIT))
         went_well = os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
-        self.steps_done += went_well
-        if went_well and self.steps and self.running and not self.running.why:
-            self.let_go_of_pipes()
-            self.worker = NoProgram()
-            # What was built is the server's to keep before the program, which could change it, is run.
+        self.plan.steps_done += went_well
+        execution = self.executions.current
+        if went_well and self.plan.steps and execution and not execution.why:
+            self.close_worker()
+            # The server stores what was built before the next step, which could change it, is run.
             self.is_waiting = True
-            self.outbox.add({"ev": "built", "id": self.running.id})
+            self.server.events.add({"ev": "built", "id": execution.id})
             return
-        self.end(ending_of(status, self.is_short_of_memory()), was_interrupted=self.is_stopped() and not went_well)
+        self.end(ending_of(status, self.limits.was_short_of_memory()), was_interrupted=self.is_being_stopped() and not went_well)
 
     def go_on(self) -> None:
-        if self.is_waiting and self.running:
+        if self.is_waiting and self.executions.current:
             self.is_waiting = False
             self.next_step()
 
     def on_time(self) -> None:
         super().on_time()
-        if self.is_waiting and self.is_stopped():
+        if self.is_waiting and self.is_being_stopped():
             self.is_waiting = False
             self.end({"status": "signal", "signal": "SIGINT", "code": 130}, was_interrupted=True)
 
-    def is_stopped(self) -> bool:
-        return self.running is not None and self.running.why is not None
+    def is_being_stopped(self) -> bool:
+        return self.executions.current is not None and self.executions.current.why is not None
 
     def end(self, ending: Message, was_interrupted: bool) -> None:
-        self.finish({**ending, **self.used, "steps": self.steps_done, "interrupted": was_interrupted})
-        self.let_go_of_pipes()
-        self.worker = NoProgram()
+        plan = self.plan
+        self.finish({**ending, "cpu": plan.cpu, "peak": plan.peak, "steps": plan.steps_done, "interrupted": was_interrupted})
+        self.close_worker()
 
-    def let_go_of_pipes(self) -> None:
-        for pipe in self.worker.pipes:
-            self.emit(pipe, pipe.read_all())
+    def close_worker(self) -> None:
+        self.executions.empty(self.worker.pipes)
         self.unwatch_worker()
         self.worker.close()
+        self.worker = NoProgram()
+
+
+class Plan:
+    """The steps of one execution that are still to run, and what those that ran have used."""
+
+    def __init__(self, program: Message) -> None:
+        self.program = program
+        self.steps: list[Message] = list(program["steps"])
+        self.steps_done = 0
+        self.cpu = 0.0
+        self.peak = 0
+
+
+class PeakMemory:
+    """The most memory that one program has used: the kernel's own number counts what its process had before it became the program, too."""
+
+    SAMPLE_EVERY = 0.2
+    MARGIN = 1 << 20
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._next_sample = 0.0
+
+    def sample(self, pid: int) -> None:
+        if time.monotonic() >= self._next_sample:
+            self._seen = max(self._seen, processes.peak_memory(pid))
+            self._next_sample = time.monotonic() + self.SAMPLE_EVERY
+
+    def of_ended(self, told: int) -> int:
+        """`told` is the kernel's number. It is taken where it is well above what this keeper, of which the process is a fork, has used."""
+        floor = processes.peak_memory(os.getpid())
+        return told if told > floor + self.MARGIN or not self._seen else min(told, self._seen)
 
 
 def ending_of(status: int, is_oom: bool) -> Message:

@@ -1,4 +1,4 @@
-"""One program of another language as its keeper holds it: a process with an end, whose output is captured."""
+"""Starts one program of another language in a process whose output is captured."""
 
 from __future__ import annotations
 
@@ -6,29 +6,34 @@ import os
 import resource
 import signal
 import socket
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from cuvette_driver import place
-from cuvette_driver.capture import Pipe
+from cuvette_driver import workspace_mount
+from cuvette_driver.output_pipe import OutputPipe
 from cuvette_driver.wire import Message
+
+if TYPE_CHECKING:
+    from cuvette_driver.confinement import Confinement
 
 CANNOT_RUN = 127
 LIMITS = {"memory": resource.RLIMIT_AS, "cpu": resource.RLIMIT_CPU}
 
 
 class ProgramProcess:
-    """Stands where a worker stands; it has no channel, and says nothing but what it prints."""
+    """Has the interface of a worker, without a channel: a program says nothing but what it prints."""
 
+    pipes: Sequence[OutputPipe]
     channel: socket.socket | None = None
-    has_unread = is_talking = False
+    is_mid_message = False
 
-    def __init__(self, step: Message, program: Message, confinement: Any = None) -> None:
-        self.pipes = (Pipe("stdout"), Pipe("stderr"))
+    def __init__(self, step: Message, program: Message, confinement: Confinement | None = None) -> None:
+        self.pipes = (OutputPipe("stdout"), OutputPipe("stderr"))
         given = open_input(program.get("stdin"))
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                become(step, program, confinement, given, *(pipe.writer for pipe in self.pipes))
+                exec_program(step, program, confinement, given, *(pipe.writer for pipe in self.pipes))
             except BaseException as error:
                 os.write(2, ("%s cannot be run: %s\n" % (step["argv"][0], error)).encode())
             finally:
@@ -38,13 +43,7 @@ class ProgramProcess:
             pipe.close_writer()
 
     def send(self, line: bytes) -> None:
-        """It takes no messages."""
-
-    def listen(self) -> list[Message] | None:
-        return None
-
-    def close_channel(self) -> None:
-        pass
+        """Does nothing: a program takes no messages."""
 
     def close(self) -> None:
         for pipe in self.pipes:
@@ -52,17 +51,17 @@ class ProgramProcess:
 
 
 class NoProgram(ProgramProcess):
-    """Between two programs."""
+    """Stands for the time between two programs."""
 
     pid = 0
-    pipes: Any = ()
+    pipes = ()
 
     def __init__(self) -> None:
         pass
 
 
-def become(step: Message, program: Message, confinement: Any, given: int, out: int, err: int) -> None:
-    """In the forked process: takes its input, output, place and limits, and turns into the program."""
+def exec_program(step: Message, program: Message, confinement: Confinement | None, given: int, out: int, err: int) -> None:
+    """Turns the forked process into the program, with its input, output, folder and limits."""
     for fd, target in ((given, 0), (out, 1), (err, 2)):
         os.dup2(fd, target)
     os.setsid()
@@ -73,21 +72,21 @@ def become(step: Message, program: Message, confinement: Any, given: int, out: i
         confinement.show_program(program["folder"])
         os.chdir(program["cwd"])
     elif program.get("place"):
-        place.enter(program["cwd"], program.get("folder"))
+        workspace_mount.enter(program["cwd"], program.get("folder"))
     else:
         os.chdir(program["cwd"])
-    hide_descriptors()
+    close_descriptors_on_exec()
     limits = {LIMITS[name]: value for name, value in program.get("limits", {}).items()}
     if confinement is not None:
-        confinement.renounce_as_program(limits)
+        confinement.drop_privileges_as_program(limits)
     else:
         for limit, value in limits.items():
             resource.setrlimit(limit, (value, value))
     os.execvpe(step["argv"][0], step["argv"], {**program["env"], **step.get("env", {})})
 
 
-def hide_descriptors() -> None:
-    """Whoever started the server may have left descriptors open; a program finds none of them, nor of ours."""
+def close_descriptors_on_exec() -> None:
+    """Marks all descriptors but the standard ones close-on-exec: a program inherits none of the driver's, nor of whoever started the server."""
     for fd in map(int, os.listdir("/dev/fd")):
         if fd > 2:
             try:
@@ -97,7 +96,7 @@ def hide_descriptors() -> None:
 
 
 def open_input(text: str | None) -> int:
-    """A descriptor to read the given text from; nothing, where none was given."""
+    """Opens a descriptor from which the program reads the given text; it is empty where none was given."""
     if not text:
         return os.open(os.devnull, os.O_RDONLY)
     if hasattr(os, "memfd_create"):

@@ -1,6 +1,6 @@
-"""The filter of system calls that code in a confined session runs under: it takes away what nothing there needs.
+"""Builds and installs the seccomp filter that code in a confined session runs under: it refuses system calls that nothing there needs.
 
-Most of what is refused would fail for want of capabilities all the same; the filter stands where the kernel's own checks have had holes.
+Most of them would fail for want of capabilities all the same; the filter is there for holes in the kernel's own checks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cuvette_driver.namespaces import (
     libc,
 )
 
-# Each by its number on x86-64 and on arm64; None where it does not exist.
+# The number of each system call on x86-64 and on arm64; None where it does not exist.
 REFUSED: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -80,7 +80,7 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
 }
-# Callers take these for absent, and do without: clone3 hides its flags from a filter, io_uring hides whole calls.
+# These fail with ENOSYS, so that callers do without them: clone3 hides its flags from a filter, io_uring hides whole calls.
 ABSENT: dict[str, tuple[int, int]] = {
     "clone3": (435, 435),
     "io_uring_setup": (425, 425),
@@ -88,7 +88,7 @@ ABSENT: dict[str, tuple[int, int]] = {
     "io_uring_register": (427, 427),
 }
 CLONE, UNSHARE, SOCKET, IOCTL = (56, 220), (272, 97), (41, 198), (16, 29)
-# They work on any process of the same user, and the keeper is one: it could be slowed down, or limited to death.
+# These work on any process of the same user, the keeper included, which code could slow down or limit until it dies.
 PRLIMIT, SETPRIORITY, IOPRIO_SET = (302, 261), (141, 140), (251, 30)
 SCHEDULING: dict[str, tuple[int, int]] = {
     "sched_setaffinity": (203, 122),
@@ -98,14 +98,14 @@ SCHEDULING: dict[str, tuple[int, int]] = {
 }
 KEEPER = 1
 PRIO_PROCESS, IOPRIO_WHO_PROCESS = 0, 1
-# Stands in the filter for the number of the process that installs it; no process has this one.
+# A placeholder in the filter for the pid of the process that installs it; no process has this pid.
 OWN = 0x7FFFFFFE
 
 CLONE_NEWCGROUP, CLONE_NEWTIME = 0x02000000, 0x80
 NAMESPACES = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP
 # Local, IPv4, IPv6; netlink for the list of network interfaces alone.
 FAMILIES, NETLINK, NETLINK_ROUTE = (1, 2, 10), 16, 0
-# They type into a terminal as if its user did.
+# These ioctls type into a terminal as if its user did.
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
@@ -120,12 +120,12 @@ PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 
 
 def refuse(number: int) -> int:
-    """The filter's word for: the call fails with that error."""
+    """Gives the filter's return value by which a call fails with that error."""
     return 0x00050000 | number
 
 
 class Program:
-    """Instructions of the kernel's filter language. Jumps go forward, over what follows."""
+    """Instructions of the kernel's BPF filter language. Jumps go forward, over what follows."""
 
     def __init__(self) -> None:
         self.instructions: list[tuple[int, int, int, int]] = []
@@ -144,7 +144,7 @@ class Program:
         self.add(LOAD, ARGUMENTS + 8 * index + 4)
 
     def only_for(self, number: int, body: Program) -> None:
-        """What follows counts for that call alone; it must come to an end."""
+        """Applies `body` to that call alone; the body must end with a return."""
         self.add(EQUAL, number, 0, len(body.instructions))
         self.instructions += body.instructions
 
@@ -153,14 +153,14 @@ class Program:
 
 
 def build(machine: str) -> bytes:
-    """The filter for a machine, as the kernel takes it; nothing for one whose numbers are not known here."""
+    """Builds the filter for a machine; it is empty for one whose system call numbers are not known here."""
     if machine not in MACHINES:
         return b""
     column, architecture = MACHINES[machine]
     program = Program()
     program.add(LOAD, ARCH)
     program.add(EQUAL, architecture, 1, 0)
-    program.add(RETURN, KILL)  # A call in another machine's numbering would pass for one that it is not.
+    program.add(RETURN, KILL)  # A call in another architecture's numbering would be taken for another call.
     program.add(LOAD, NUMBER)
     if column == 0:
         program.end_if(AT_LEAST, X32, refuse(ENOSYS))
@@ -246,7 +246,7 @@ def is_known() -> bool:
 
 
 def install() -> None:
-    """For good, for this process and all that it starts."""
+    """Installs the filter for good, for this process and all that it starts."""
     assert libc is not None
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     if _packed:

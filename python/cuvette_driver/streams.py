@@ -1,7 +1,7 @@
-"""sys.stdout and sys.stderr of the worker: every write goes to the operating system's descriptor at once.
+"""Provides the worker's sys.stdout and sys.stderr, which write to the operating system's descriptors without a buffer.
 
 So Python's own output, C code's and that of child processes share one order. Before a write to one stream,
-the other is let run dry, so that the keeper reads them in the order of writing.
+it waits until the keeper has emptied the other, so that the keeper reads them in the order of writing.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import subprocess
 import sys
 import termios
 import time
-from typing import Any
+from typing import Any, cast
 
 from cuvette_driver import linux
 
-# For the keeper, which reads always, though not at once on a busy machine.
+# Seconds to wait for the keeper, which always reads, though not at once on a busy machine.
 PATIENCE = 30.0
-# For whoever reads what user code has put in place of our pipes: perhaps nobody.
+# Seconds to wait for the reader of what user code has put in place of our pipes: there may be none.
 PATIENCE_WITH_OTHERS = 0.1
 FIRST_SPARE_FD = 200
 
@@ -31,7 +31,7 @@ class Streams:
     def __init__(self, out: int, err: int) -> None:
         self._spares = (move_up(os.open(os.devnull, os.O_RDONLY)), move_up(out), move_up(err))
         self._identities = tuple(map(_identity, self._spares))
-        _kept.update(self._identities[1:])
+        _keeper_pipes.update(self._identities[1:])
         self._files: list[Any] = [None, None, None]
 
     def repair(self) -> None:
@@ -41,14 +41,14 @@ class Streams:
                 os.dup2(spare, fd)
         for fd, name in enumerate(("stdin", "stdout", "stderr")):
             if not _is_open(self._files[fd]) or getattr(sys, name, None) is not self._files[fd]:
-                self._files[fd] = Writer(fd) if fd else open(0, encoding="utf-8", closefd=False)
+                self._files[fd] = Writer(fd) if fd else open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
                 setattr(sys, name, self._files[fd])
                 setattr(sys, "__%s__" % name, self._files[fd])
             if fd and not os.get_blocking(fd):
                 os.set_blocking(fd, True)
 
     def flush(self) -> None:
-        """Streams that user code has put in place of ours may hold output back."""
+        """Flushes streams that user code has put in place of ours, which may hold output back."""
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name, None)
             if not isinstance(stream, Writer):
@@ -58,35 +58,35 @@ class Streams:
                     pass
 
 
-def settle_before_children() -> None:
-    """From now on, what was written before a child starts is read before it can write to the other stream."""
-    os.system = _settled(os.system)
-    subprocess.Popen._execute_child = _settled(subprocess.Popen._execute_child)  # type: ignore[attr-defined]
+def wait_before_children() -> None:
+    """Has every start of a child process wait until the keeper has read what was written before."""
+    os.system = _waiting_first(os.system)
+    subprocess.Popen._execute_child = _waiting_first(subprocess.Popen._execute_child)  # type: ignore[attr-defined]
 
 
-def settle() -> None:
+def wait_until_read() -> None:
     """Waits until the keeper has read all that was written."""
     linux.flush_c_output()
-    _run_dry(1)
-    _run_dry(2)
+    _wait_until_empty(1)
+    _wait_until_empty(2)
 
 
-def _settled(start: Any) -> Any:
+def _waiting_first(start: Any) -> Any:
     @functools.wraps(start)
-    def settle_and_start(*args: Any, **kwargs: Any) -> Any:
-        settle()
+    def wait_and_start(*args: Any, **kwargs: Any) -> Any:
+        wait_until_read()
         return start(*args, **kwargs)
 
-    return settle_and_start
+    return wait_and_start
 
 
 class Writer(io.TextIOWrapper):
     def __init__(self, fd: int) -> None:
-        super().__init__(_Raw(fd), encoding="utf-8", errors="backslashreplace", write_through=True)
+        super().__init__(cast("Any", _Raw(fd)), encoding="utf-8", errors="backslashreplace", write_through=True)
         self._other = 3 - fd
 
     def write(self, text: str, /) -> int:
-        _run_dry(self._other)
+        _wait_until_empty(self._other)
         return super().write(text)
 
     @property
@@ -142,10 +142,10 @@ def _identity(fd: int) -> tuple[int, int] | None:
 
 _count = array.array("i", [0])
 # The pipes that the keeper reads.
-_kept: set[tuple[int, int] | None] = set()
+_keeper_pipes: set[tuple[int, int] | None] = set()
 
 
-def _run_dry(fd: int) -> None:
+def _wait_until_empty(fd: int) -> None:
     began = patience = 0.0
     while True:
         try:
@@ -156,7 +156,7 @@ def _run_dry(fd: int) -> None:
             return
         now = time.monotonic()
         if not began:
-            began, patience = now, PATIENCE if _identity(fd) in _kept else PATIENCE_WITH_OTHERS
+            began, patience = now, PATIENCE if _identity(fd) in _keeper_pipes else PATIENCE_WITH_OTHERS
         if now > began + patience:
             return
         time.sleep(0.00002 if now < began + 0.01 else 0.001)

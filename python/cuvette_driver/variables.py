@@ -1,25 +1,28 @@
-"""The user's variables, as an agent wants to see them: name, type, shape, size. Runs no code of theirs that it can avoid."""
+"""Lists the user's variables with their types, shapes and sizes. It avoids running code of the objects that it describes."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuvette_driver.display import safe_repr
 from cuvette_driver.wire import Message
+
+if TYPE_CHECKING:
+    from cuvette_driver.worker import Shell
 
 # Only these libraries' own properties are asked for; any other object may answer with code of its own.
 TRUSTED = {"numpy", "pandas", "torch", "polars", "scipy", "jax", "jaxlib", "pyarrow", "xarray"}
 SHOWN = (bool, int, float, complex, str, bytes, type(None))
 PREVIEW = 80
-# Longer numbers take the interpreter too long to write down.
+# Converting longer integers to text takes too long.
 MOST_BITS = 1000
 
-# Straight from `type`: a metaclass may answer for these names with code of its own.
+# Read from `type` itself, because a metaclass may answer for these names with code of its own.
 _module_of, _name_of, _qualified_name_of = (type.__dict__[name].__get__ for name in ("__module__", "__name__", "__qualname__"))
 
 
-def describe(shell: Any) -> list[Message]:
+def describe(shell: Shell) -> list[Message]:
     found = [item for item in list(shell.namespace.items()) if isinstance(item[0], str) and not shell.is_hidden(item[0])]
     return [_describe(name, value) for name, value in sorted(found, key=lambda item: item[0])]
 
@@ -43,7 +46,7 @@ def _describe(name: str, value: Any) -> Message:
             text = safe_repr(value[:PREVIEW] if kind in (str, bytes) else value)
             entry["preview"] = text if len(text) <= PREVIEW else text[: PREVIEW - 3] + "..."
     except BaseException:
-        pass  # User code after all, and it failed: what is known so far must do.
+        pass  # Code of the object was run after all, and failed: what is known so far is listed.
     return {key: item for key, item in entry.items() if item is not None}
 
 

@@ -1,11 +1,12 @@
-"""JSON messages, one a line, over a stream socket. Owns framing only; what a message means is for others."""
+"""Frames JSON messages, one a line, over a stream socket. What a message means is left to others."""
 
 from __future__ import annotations
 
 import json
 import os
 import socket
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 Message = dict[str, Any]
 CHUNK = 1 << 16
@@ -55,15 +56,15 @@ def decode(line: bytes) -> Message:
     return message
 
 
-def number(value: object, most: float = 1e12) -> Any:
-    """The value, if it is a number that one can reckon with; what the peer says is not to be relied on."""
+def checked_number(value: object, most: float = 1e12) -> float:
+    """Gives the value back if it is a finite number in range; what the peer says is not to be relied on."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= most:
         raise Malformed("expected a number")
     return value
 
 
 def receive_descriptor(sock: socket.socket) -> int | None:
-    """A descriptor that the peer passes on, for this process alone; None when the peer is gone."""
+    """Receives a descriptor that the peer passes on, for this process alone; None when the peer is gone."""
     _, fds, _, _ = socket.recv_fds(sock, 1, 1)
     for fd in fds:
         os.set_inheritable(fd, False)
@@ -71,7 +72,7 @@ def receive_descriptor(sock: socket.socket) -> int | None:
 
 
 class Channel:
-    """A blocking end of a socket pair, as the worker uses it."""
+    """The worker's end of the socket pair to its keeper; it blocks."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock

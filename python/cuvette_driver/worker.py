@@ -1,4 +1,4 @@
-"""The process that user code runs in: takes one request at a time from the keeper and answers it.
+"""Runs user code: the worker process takes one request at a time from the keeper and answers it.
 
 Everything that user code can break (streams, signal handlers, descriptors) is put right before each execution.
 """
@@ -14,18 +14,41 @@ import sys
 import threading
 import time
 import types
-from typing import Any, Callable
+from typing import Any, Callable, Protocol
 
-from cuvette_driver import figures, fork_hooks, imports, linux, place, plain_shell, usage, variables
+from cuvette_driver import execution_usage, figures, fork_hooks, imports, linux, plain_shell, variables, workspace_mount
 from cuvette_driver.display import Publisher, message_of
-from cuvette_driver.streams import Streams, move_up, settle, settle_before_children
+from cuvette_driver.streams import Streams, move_up, wait_before_children, wait_until_read
 from cuvette_driver.wire import Channel, Message
 
 SAME_INTERRUPT = 1.0
 PYTHON = "%d.%d.%d" % sys.version_info[:3]
 
+
+class Shell(Protocol):
+    """Runs cells in a namespace of variables, and publishes what they show."""
+
+    is_ipython: bool
+
+    @property
+    def namespace(self) -> dict[str, Any]: ...
+
+    def attach(self, publisher: Publisher) -> None: ...
+
+    def warm(self) -> None:
+        """Uses once what every cell uses, so that a freshly forked process owns those pages of memory."""
+
+    def is_hidden(self, name: str) -> bool:
+        """Says whether a variable is the shell's own."""
+
+    def is_user_code(self, filename: str) -> bool: ...
+
+    def run(self, code: str, number: int) -> Message | None:
+        """Runs a cell; gives how it ended, or None if it went well."""
+
+
 # The shell is made in the zygote, so that a forked worker has it ready.
-shell: Any = None
+shell: Shell
 
 
 def prepare(with_ipython: bool, ipython_dir: str) -> None:
@@ -38,7 +61,7 @@ def prepare(with_ipython: bool, ipython_dir: str) -> None:
     else:
         shell = plain_shell.PlainShell()
     imports.watch_matplotlib()
-    settle_before_children()
+    wait_before_children()
     builtins.input = no_input
 
 
@@ -60,7 +83,7 @@ def main(control: socket.socket, out: int, err: int) -> None:
         worker.serve()
     except BaseException:
         pass
-    # User code has broken what the driver stands on. The keeper sees the channel end, and ends this process.
+    # User code has broken the driver. The keeper sees the end of the channel, and kills this process.
     try:
         control.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -83,56 +106,57 @@ class Worker:
         self.has_args = False
         self.publisher = Publisher(self.publish)
         self.startup: str | None = None
-        self.news: str | None = None
-        self.questions: list[Message] = []
+        self.warning: str | None = None
+        self.postponed: list[Message] = []
         self.repair()
         fork_hooks.release()
-        become_somebody_else()
+        reset_random_state()
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN if number == signal.SIGPIPE else signal.SIG_DFL)
         os.register_at_fork(after_in_child=self.on_fork)
         shell.attach(self.publisher)
         imports.install_missing(shell.is_user_code, self.ask_for_package)
         shell.warm()
-        usage.since(usage.begin())
+        execution_usage.since(execution_usage.begin())
         kept_processes()
         self.send({"ev": "ready"})
 
     def serve(self) -> None:
-        while (message := self.questions.pop(0) if self.questions else self.channel.receive()) is not None:
+        while (message := self.postponed.pop(0) if self.postponed else self.channel.receive()) is not None:
             op = message.get("op")
             if op == "enter":
                 self.startup = message.get("startup")
-                self.news = enter(message)
+                self.warning = enter(message)
             elif op == "execute":
                 self.execute(message)
             elif op == "variables":
                 self.send({"ev": "variables", "id": message["id"], "variables": variables.describe(shell)})
-            # An answer to a question that was interrupted comes too late, and is dropped.
+            # An answer to an install request that was interrupted comes too late, and is dropped.
 
     def execute(self, message: Message) -> None:
         self.repair()
         self.was_interrupted = self.is_interrupt_due = False
-        before = usage.begin()
-        ending = self.guarded(lambda: self.run(message))
+        before = execution_usage.begin()
+        ending = self.run_guarded(lambda: self.run(message))
         if figures.are_open():
-            shown = self.guarded(figures.show)
+            shown = self.run_guarded(figures.show)
             ending = ending or shown
         figures.forget_shown()
         self.streams.flush()
         if self.is_forked_copy:
-            os._exit(exit_code(ending))  # A copy that user code forked off has come to the end of the cell.
-        settle()
-        self.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.was_interrupted, "kept": kept_processes(), **usage.since(before)})
+            os._exit(exit_code(ending))  # This is a forked child of user code that has reached the end of the cell.
+        wait_until_read()
+        used = execution_usage.since(before)
+        self.send({"ev": "done", **(ending or {"status": "ok"}), "interrupted": self.was_interrupted, "kept": kept_processes(), **used})
         if self.is_new:
             self.is_new = False
-            linux.take_turns()
+            linux.use_default_time_slices()
 
     def run(self, message: Message) -> Message | None:
         startup, self.startup = self.startup, None
-        news, self.news = self.news, None
-        if news is not None:
-            print(news, file=sys.stderr)
+        warning, self.warning = self.warning, None
+        if warning is not None:
+            print(warning, file=sys.stderr)
         if startup is not None and (ending := shell.run(startup, 0)):
             return ending
         if "args" in message or self.has_args:
@@ -140,7 +164,7 @@ class Worker:
             self.has_args = "args" in message
         return shell.run(message["code"], message["cell"])
 
-    def guarded(self, run: Callable[[], Message | None]) -> Message | None:
+    def run_guarded(self, run: Callable[[], Message | None]) -> Message | None:
         """Runs user code; whatever it throws, at whatever moment, ends here as a message."""
         try:
             try:
@@ -149,18 +173,18 @@ class Worker:
             finally:
                 self.in_user_code = False
         except BaseException as error:
-            self.in_user_code = False  # Again: an interrupt may have kept the line above from running.
+            self.in_user_code = False  # Set again, because an interrupt may have kept the line above from running.
             if isinstance(error, SystemExit):
                 return exit_message(error)
             self.publisher.error(error)
             return {"status": "error", "ename": type(error).__name__}
 
     def publish(self, event: Message) -> None:
-        settle()
+        wait_until_read()
         self.send(event)
 
     def send(self, message: Message) -> None:
-        """Sends a whole message: threads take turns, and an interrupt waits until it is out."""
+        """Sends a whole message: a lock keeps threads apart, and an interrupt waits until the message is out."""
         is_main = threading.current_thread() is threading.main_thread()
         with self.sending:
             self.is_sending = is_main
@@ -176,7 +200,7 @@ class Worker:
         self.publish({"ev": "install", "name": name})
         while (message := self.channel.receive()) is not None:
             if message.get("op") != "answer":
-                self.questions.append(message)
+                self.postponed.append(message)
             elif message.get("name", name) == name:
                 return message
         return {}
@@ -187,7 +211,7 @@ class Worker:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
     def on_interrupt(self, *_: Any) -> None:
-        """The keeper repeats an interrupt, in case that one is lost; to user code, it is the same one."""
+        """Raises KeyboardInterrupt in user code, once: the keeper repeats an interrupt in case that one is lost."""
         now = time.monotonic()
         if not self.in_user_code or (self.was_interrupted and now - self.interrupted_at < SAME_INTERRUPT):
             return
@@ -207,7 +231,7 @@ class Worker:
 
 
 def enter(request: Message) -> str | None:
-    """Takes the session's folder and environment in place of the zygote's; gives what the user should hear of it."""
+    """Takes the session's folder and environment in place of the zygote's; gives a warning for the user where that fails."""
     zone = os.environ.get("TZ")
     os.environ.clear()
     os.environ.update(request["env"])
@@ -218,7 +242,7 @@ def enter(request: Message) -> str | None:
     sys.argv = [""]
     try:
         if request.get("place"):
-            place.enter(request["cwd"])
+            workspace_mount.enter(request["cwd"])
         else:
             os.chdir(request["cwd"])
     except OSError as error:
@@ -226,11 +250,8 @@ def enter(request: Message) -> str | None:
     return None
 
 
-def become_somebody_else() -> None:
-    """What forked siblings must not share: the state of their random generators.
-
-    `random` and OpenSSL see to it themselves after a fork.
-    """
+def reset_random_state() -> None:
+    """Reseeds the random generators whose state forked siblings would share. `random` and OpenSSL do so themselves after a fork."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.set_state(("MT19937", memoryview(os.urandom(624 * 4)).cast("I"), 624))
@@ -240,7 +261,7 @@ def become_somebody_else() -> None:
 
 
 def kept_processes() -> list[int]:
-    """Workers that Python itself keeps for later calls: process pools and their helpers outlive the call."""
+    """Lists the processes that Python itself keeps for later calls: process pools and their helpers outlive the call."""
     pids = [child.pid for child in multiprocessing.active_children() if child.pid]
     for name, attribute in (("multiprocessing.resource_tracker", "_resource_tracker"), ("multiprocessing.forkserver", "_forkserver")):
         helper = getattr(sys.modules.get(name), attribute, None)
@@ -253,13 +274,13 @@ def no_input(prompt: object = "", /) -> str:
 
 
 def exit_message(exit: SystemExit) -> Message:
-    """As Python itself reads sys.exit's argument: nothing is success, a number is the code, anything else is printed."""
+    """Reads sys.exit's argument as Python does: nothing is success, a number is the code, anything else is printed."""
     if exit.code is None or isinstance(exit.code, int):
         return {"status": "exit", "code": int(exit.code or 0) & 0xFF}
     try:
         print(message_of(exit), file=sys.stderr)
     except BaseException:
-        pass  # User code has put something else in place of the stream.
+        pass  # User code has replaced the stream by something that cannot be written to.
     return {"status": "exit", "code": 1}
 
 

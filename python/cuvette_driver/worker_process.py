@@ -1,4 +1,4 @@
-"""The worker as its keeper holds it: the process, the channel to it, and its output pipes."""
+"""Forks the worker and holds what its keeper needs of it: the process, the channel to it, and its output pipes."""
 
 from __future__ import annotations
 
@@ -6,27 +6,30 @@ import os
 import select
 import socket
 import traceback
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from cuvette_driver import worker
-from cuvette_driver.capture import Pipe
+from cuvette_driver.output_pipe import OutputPipe
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message
+
+if TYPE_CHECKING:
+    from cuvette_driver.confinement import Confinement
 
 
 class WorkerProcess:
-    def __init__(self, let_go: Callable[[], None], confinement: Any = None) -> None:
-        """Forks a worker; `let_go` closes, in the new process, what only the keeper may hold."""
+    def __init__(self, close_inherited: Callable[[], None], confinement: Confinement | None = None) -> None:
+        """Forks a worker; `close_inherited` closes, in the new process, what only the keeper may hold."""
         ours, theirs = socket.socketpair()
-        self.pipes = (Pipe("stdout"), Pipe("stderr"))
+        self.pipes = (OutputPipe("stdout"), OutputPipe("stderr"))
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                let_go()
+                close_inherited()
                 ours.close()
                 for pipe in self.pipes:
                     pipe.close()
                 if confinement is not None:
-                    confinement.renounce_as_interpreter({theirs.fileno(), *(pipe.writer for pipe in self.pipes)})
+                    confinement.drop_privileges_as_interpreter({theirs.fileno(), *(pipe.writer for pipe in self.pipes)})
                 worker.main(theirs, *(pipe.writer for pipe in self.pipes))
             except BaseException:
                 traceback.print_exc()
@@ -47,8 +50,8 @@ class WorkerProcess:
             except OSError:
                 pass  # It is dying, and will be reaped.
 
-    def listen(self) -> list[Message] | None:
-        """The messages that are there now; None once the channel is at its end, or no longer makes sense."""
+    def receive(self) -> list[Message] | None:
+        """Receives the messages that are there now; None once the channel has ended, or what comes from it is malformed."""
         self.has_unread = False
         try:
             data = b"" if self.channel is None else self.channel.recv(CHUNK, socket.MSG_DONTWAIT)
@@ -61,13 +64,13 @@ class WorkerProcess:
         return messages if data else None
 
     @property
-    def is_talking(self) -> bool:
+    def is_mid_message(self) -> bool:
         """True while a message is on its way: what its pipes hold may come after it."""
         return self.channel is not None and (self.has_unread or self._lines.is_in_message)
 
     def wait_until_ready(self) -> None:
         """Waits for its first message, by which it says that it can take others."""
-        while self.channel is not None and self.listen() == []:
+        while self.channel is not None and self.receive() == []:
             select.select([self.channel], [], [])
 
     def close_channel(self) -> None:

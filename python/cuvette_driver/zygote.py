@@ -1,7 +1,7 @@
-"""The front of a Python that has already imported what sessions need: takes servers' requests, and hands out keepers.
+"""Runs the zygote's front: takes requests for sessions from servers, and hands each to a keeper that the template has forked.
 
 It serves any number of servers over one Unix socket, outlives them, and ends when it has had neither a server nor
-a session for a while. It forks nothing itself: the template does, a process that otherwise stands still (see template.py).
+a session for a while. It forks nothing itself: the template does, which otherwise stands still (see template.py).
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import socket
 import sys
 import time
 
-from cuvette_driver import keeper, linux, processes, template
-from cuvette_driver.births import Births
-from cuvette_driver.watch import Watch
+from cuvette_driver import linux, processes, template
+from cuvette_driver.assignment import assign
+from cuvette_driver.isolation import Isolation
+from cuvette_driver.poller import Poller
 from cuvette_driver.wire import CHUNK, Lines, Malformed, Message, encode
 
 IDLE = 60.0
 QUIET = 0.03
-# Making a keeper takes a processor for about half of this.
+# Seconds between two keepers; making one takes a processor for about half of that.
 PACE = 0.04 / (os.cpu_count() or 1)
 PROGRAM_PACE = 0.008 / (os.cpu_count() or 1)
 CLEANING = 0.01
@@ -31,11 +32,11 @@ POLL = 5.0
 
 def main(path: str, modules: list[str], policy: str | None = None) -> None:
     """The process that was started becomes the template; the front is forked off while it is still small."""
-    births = Births()
+    isolation = Isolation()
     if policy is not None:
         from cuvette_driver.confinement import Confiner, read_policy
 
-        births = Confiner(read_policy(policy), modules == [template.FOR_PROGRAMS])
+        isolation = Confiner(read_policy(policy), modules == [template.FOR_PROGRAMS])
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(128)
@@ -44,27 +45,27 @@ def main(path: str, modules: list[str], policy: str | None = None) -> None:
     if os.fork() == 0:
         theirs.close()
         linux.name_process("cuvette-zygote")
-        front = Zygote(path, listener, ours, PROGRAM_PACE if modules == [template.FOR_PROGRAMS] else PACE, births)
+        front = Zygote(path, listener, ours, PROGRAM_PACE if modules == [template.FOR_PROGRAMS] else PACE, isolation)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit())
         try:
             front.serve()
         finally:
             end_template(template_pid)
             front.end()
-            births.close()
+            isolation.close()
             shutil.rmtree(os.path.dirname(path), ignore_errors=True)
             os._exit(0)
     listener.close()
     ours.close()
-    template.main(theirs, os.path.join(os.path.dirname(path), "ipython"), modules, births)
+    template.main(theirs, os.path.join(os.path.dirname(path), "ipython"), modules, isolation)
 
 
 def end_template(pid: int) -> None:
-    """It may still be importing, and write to the folder that is about to be removed."""
+    """Ends the template, which may still be importing and writing to the folder that is about to be removed."""
     if os.getppid() != pid:
         return
     deadline = time.monotonic() + LAST_CLEANING
-    processes.send(pid, signal.SIGSTOP)  # It starts no other while they are looked for.
+    processes.send(pid, signal.SIGSTOP)  # Stopped, it starts no further process while its children are listed.
     helpers = [one for one in processes.descendants(pid) if one != os.getpid() and is_of_our_group(one)]
     for one in (*helpers, pid):
         processes.send(one, signal.SIGKILL)
@@ -73,7 +74,7 @@ def end_template(pid: int) -> None:
 
 
 def is_of_our_group(pid: int) -> bool:
-    """True for what libraries have started while they were imported; keepers have groups of their own."""
+    """Is true for processes that libraries started while they were imported; keepers have groups of their own."""
     try:
         return os.getpgid(pid) == os.getpgid(0)
     except OSError:
@@ -81,43 +82,43 @@ def is_of_our_group(pid: int) -> bool:
 
 
 class Zygote:
-    def __init__(self, path: str, listener: socket.socket, forks: socket.socket, pace: float, births: Births) -> None:
+    def __init__(self, path: str, listener: socket.socket, forks: socket.socket, pace: float, isolation: Isolation) -> None:
         self.path = path
         self.pace = pace
-        self.births = births
+        self.isolation = isolation
         self.names: dict[socket.socket, str] = {}
         self.to_clean: list[str] = []
         self.listener = listener
-        self.forks = forks
+        self.template = forks
         self.servers: dict[socket.socket, Lines] = {}
         self.waiting: collections.deque[tuple[socket.socket, Message]] = collections.deque()
-        # A keeper on its way, one that waits for a session, and those that have one, each by its own socket.
-        self.coming: socket.socket | None = None
+        # The keeper that is being made, the one that waits for a session, and those that have one, each by its own socket.
+        self.pending: socket.socket | None = None
         self.spare: tuple[socket.socket, int] | None = None
         self.keepers: set[socket.socket] = set()
         self.idle_since = time.monotonic()
-        self.watch = Watch()
+        self.watch = Poller()
         self.watch.add(listener, self.on_connect)
         self.watch.add(forks, self.on_template)
         self.has_template = True
-        self.is_complete = False
+        self.is_loaded = False
         self.is_dismissed = False
         self.ordered_at = 0.0
 
     def serve(self) -> None:
-        while self.has_template and os.path.exists(self.path) and not self.is_needless():
-            was_asked = self.watch.wait(min(self.patience(), CLEANING) if self.to_clean else self.patience())
-            self.to_clean = [name for name in self.to_clean if not self.births.clean_up(name)]
-            self.hand_out()
+        while self.has_template and os.path.exists(self.path) and not self.is_idle():
+            was_asked = self.watch.wait(min(self.timeout(), CLEANING) if self.to_clean else self.timeout())
+            self.to_clean = [name for name in self.to_clean if not self.isolation.clean_up(name)]
+            self.assign_keepers()
             if self.lacks_spare() and self.may_order(is_quiet=not was_asked):
                 self.ordered_at = time.monotonic()
-                self.coming = self.order_keeper()
+                self.pending = self.order_keeper()
             if self.servers or self.keepers:
                 self.idle_since = time.monotonic()
 
     def end(self) -> None:
-        """The keeper that waits for a session will not get one; what it leaves is cleaned up, as for all that have just ended."""
-        for assignment in (self.coming, self.spare and self.spare[0]):
+        """Cleans up after the keeper that waits for a session and will not get one, and after those that have just ended."""
+        for assignment in (self.pending, self.spare and self.spare[0]):
             if assignment is not None:
                 assignment.close()
             if assignment in self.names:
@@ -125,27 +126,27 @@ class Zygote:
         deadline = time.monotonic() + LAST_CLEANING
         while self.to_clean and time.monotonic() < deadline:
             time.sleep(CLEANING)
-            self.to_clean = [name for name in self.to_clean if not self.births.clean_up(name)]
+            self.to_clean = [name for name in self.to_clean if not self.isolation.clean_up(name)]
 
-    def is_needless(self) -> bool:
-        """Nobody has used it for a while; or those who did have said that nobody will."""
+    def is_idle(self) -> bool:
+        """Is true when nobody has used the zygote for a while, or those who did have said that nobody will."""
         if self.is_dismissed and not self.servers and not self.keepers:
             return True
         return time.monotonic() - self.idle_since >= IDLE
 
     def lacks_spare(self) -> bool:
-        return self.spare is None and self.coming is None
+        return self.spare is None and self.pending is None
 
-    def patience(self) -> float:
+    def timeout(self) -> float:
         if not self.lacks_spare():
             return POLL
         return max(0.0, self.ordered_at + self.pace - time.monotonic()) if self.waiting else QUIET
 
     def may_order(self, is_quiet: bool) -> bool:
-        """One at a time, at an even pace, and in a quiet moment unless somebody waits: sessions at work are not held up by new ones."""
+        """Lets keepers be made one at a time, at an even pace, and in a quiet moment unless somebody waits, so that running sessions are not slowed down."""
         if self.waiting:
             return time.monotonic() >= self.ordered_at + self.pace
-        return self.is_complete and is_quiet
+        return self.is_loaded and is_quiet
 
     # -- servers ----------------------------------------------------------------------------------
 
@@ -174,26 +175,26 @@ class Zygote:
         try:
             server.sendall(encode(message))
         except OSError:
-            pass  # It is gone, and will be noticed where it is read.
+            pass  # The server is gone, which is noticed where it is read.
 
     # -- keepers ----------------------------------------------------------------------------------
 
     def order_keeper(self) -> socket.socket:
         ours, theirs = socket.socketpair()
-        socket.send_fds(self.forks, [b"\n"], [theirs.fileno()])
+        socket.send_fds(self.template, [b"\n"], [theirs.fileno()])
         theirs.close()
         self.watch.add(ours, self.on_keeper)
         return ours
 
     def on_keeper(self, assignment: socket.socket) -> None:
-        """A keeper says once that it is ready; after that, silence until it ends."""
+        """Notes that a keeper is ready, which it says once, or that it has ended."""
         try:
             data = assignment.recv(CHUNK)
         except OSError:
             data = b""
-        if data[:1].isdigit() and self.coming is assignment:
+        if data[:1].isdigit() and self.pending is assignment:
             pid, _, name = data.decode().partition(" ")
-            self.coming, self.spare = None, (assignment, int(pid))
+            self.pending, self.spare = None, (assignment, int(pid))
             if name:
                 self.names[assignment] = name
             return
@@ -203,24 +204,24 @@ class Zygote:
         if name:
             self.to_clean.append(name)
         self.keepers.discard(assignment)
-        if self.coming is assignment:
-            self.coming = None
+        if self.pending is assignment:
+            self.pending = None
         if self.spare and self.spare[0] is assignment:
             self.spare = None
         self.close(assignment)
 
     def refuse_all(self, problem: str) -> None:
-        """A keeper could not even be made: to try again for those who wait would end the same way."""
+        """Refuses all who wait, because a keeper could not even be made: another try would end the same way."""
         while self.waiting:
             server, request = self.waiting.popleft()
             self.answer(server, {"id": request.get("id"), "error": problem})
 
-    def hand_out(self) -> None:
+    def assign_keepers(self) -> None:
         while self.spare and self.waiting:
             server, request = self.waiting.popleft()
             try:
                 with listen(request["socket"]) as listener:
-                    keeper.assign(self.spare[0], listener, request)
+                    assign(self.spare[0], listener, request)
             except Exception as error:
                 self.answer(server, {"id": request.get("id"), "error": "%s: %s" % (type(error).__name__, error)})
                 continue
@@ -229,8 +230,8 @@ class Zygote:
             self.spare = None
 
     def on_template(self, forks: socket.socket) -> None:
-        """It says once that it has imported everything; after that, silence until its end."""
-        self.has_template = self.is_complete = bool(forks.recv(1))
+        """Notes that the template has imported everything, which it says once, or that it has ended."""
+        self.has_template = self.is_loaded = bool(forks.recv(1))
 
     def close(self, source: socket.socket) -> None:
         self.watch.remove(source)

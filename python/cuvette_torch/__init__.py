@@ -1,8 +1,8 @@
-"""The torch engine of the lab, inside a Python interpreter of Cuvette: a model of transformers with taps and interventions, asked over a socket.
+"""Runs the lab's torch engine inside of a Cuvette interpreter: a transformers model with taps and interventions, which answers over a socket.
 
-Needs torch, transformers and safetensors, and nothing else. `start` is what the interpreter's startup code calls.
+It needs torch, transformers and safetensors, and nothing else. The interpreter's startup code calls `start`.
 """
 
-from cuvette_torch.starting import start
+from cuvette_torch.startup import start
 
 __all__ = ["start"]

@@ -1,4 +1,4 @@
-"""Activations where modules of transformers take them and give them: among other arguments, in tuples, with the batch flattened or not."""
+"""Finds and replaces activations in the inputs and outputs of transformers' modules: among other arguments, or in tuples."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any, Callable, Optional
 
 import torch
 
-# A layer, from 0, and a place in its block.
-Point = tuple[int, str]
+# A layer, from 0, and a site in its block, such as "attn_out".
+HookPoint = tuple[int, str]
 # Sees an activation, and may give back another to go on with.
-Visit = Callable[[torch.Tensor], Optional[torch.Tensor]]
-Visits = dict[Point, list[Visit]]
+Hook = Callable[[torch.Tensor], Optional[torch.Tensor]]
+Hooks = dict[HookPoint, list[Hook]]
 
 
 def of_output(output: Any) -> torch.Tensor | None:
-    """The activation that a module gives, which is the first thing in its output."""
+    """Gives the activation of a module's output, which is the first thing in it."""
     first = output[0] if isinstance(output, (tuple, list)) and output else output
     return first if isinstance(first, torch.Tensor) else None
 
@@ -26,7 +26,7 @@ def with_output(output: Any, activation: torch.Tensor) -> Any:
 
 
 def of_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor | None:
-    """The residual stream that a block is called with."""
+    """Gives the residual stream that a block is called with."""
     found = args[0] if args else kwargs.get("hidden_states")
     return found if isinstance(found, torch.Tensor) else None
 

@@ -1,17 +1,17 @@
-"""The lab's captures for code to use, as tensors: they are on disk, and loaded when one is asked for."""
+"""Gives code the lab's captures as tensors, which are loaded from disk when one is asked for."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from typing import Any, Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
 
 
-class Captures(Mapping):
+class Captures(Mapping[str, torch.Tensor]):
     """`captures[id]` is a tensor of prompts × width; where a capture has several hook points or positions, × their number before that, hook points first.
 
     `captures.record(id)` tells what its dimensions are: prompts, labels, hook points, positions.

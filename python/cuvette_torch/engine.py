@@ -1,24 +1,25 @@
-"""The engine: one model with its tokenizer, and what is asked of it. It is used by one thread."""
+"""Answers requests with one model and its tokenizer. Only one thread may use it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import torch
 
-from cuvette_torch.anatomy import text_config
-from cuvette_torch.base_runs import BaseRuns
+from cuvette_torch.block_discovery import text_config
 from cuvette_torch.captures import Captures
-from cuvette_torch.examination import examine
-from cuvette_torch.generating import Generation
+from cuvette_torch.generation import Generation
 from cuvette_torch.integrity import Integrity
-from cuvette_torch.memory import Room
+from cuvette_torch.memory_budget import MemoryBudget
+from cuvette_torch.model_inspection import inspect_model
+from cuvette_torch.prefix_cache import PrefixCache
 from cuvette_torch.requests import generate_request, run_request
-from cuvette_torch.running import Run
+from cuvette_torch.run import Run
 from cuvette_torch.sae_encoders import SaeEncoders
 
-# What configs call the number of tokens that fit; a model with none of them has no limit that is known.
+# The names that configs have for the context length; a model with none of them has no known limit.
 CONTEXT = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 NO_LIMIT = 1 << 20
 
@@ -28,12 +29,12 @@ class Engine:
         self.model = model
         self.tokenizer = tokenizer
         self.captures = captures
-        self.subject = examine(model)
+        self.model_info = inspect_model(model)
         self.integrity = Integrity(model)
-        self.room = Room(self.subject.forward.device)
-        self.bases = BaseRuns()
-        self.room.release = lambda: self.bases.trim(0)
-        self.encoders = SaeEncoders(self.subject.forward.device, self.room)
+        self.budget = MemoryBudget(self.model_info.forward.device)
+        self.prefixes = PrefixCache()
+        self.budget.release = lambda: self.prefixes.evict(0)
+        self.encoders = SaeEncoders(self.model_info.forward.device, self.budget)
 
     def describe(self) -> dict[str, Any]:
         config = text_config(self.model)
@@ -42,10 +43,10 @@ class Engine:
         bits = "" if quantization is None else ("4bit, " if getattr(quantization, "load_in_4bit", False) else "8bit, ")
         return {
             "architecture": (self.model.config.architectures or [type(self.model).__name__])[0],
-            "layers": len(self.subject.blocks),
-            "width": self.subject.width,
+            "layers": len(self.model_info.blocks),
+            "width": self.model_info.width,
             "heads": config.num_attention_heads if hasattr(config, "num_attention_heads") else 0,
-            "vocabulary": self.subject.head.vocabulary,
+            "vocabulary": self.model_info.head.vocabulary,
             "context": self.context,
             "parameters": self.model.num_parameters(),
             "dtype": bits + str(self.model.dtype if first.dtype.is_floating_point else first.dtype).replace("torch.", ""),
@@ -69,18 +70,18 @@ class Engine:
 
     def do_run(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
         with self.unchanged():
-            return {}, Run(self.subject, self.room, self.bases, run_request(header, tensors), check).tables()
+            return {}, Run(self.model_info, self.budget, self.prefixes, run_request(header, tensors), check).tables()
 
     def do_generate(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
         with self.unchanged():
             limits = (self.context, self.end_tokens)
-            generation = Generation(self.subject, self.room, self.bases, generate_request(header, tensors), limits, check)
+            generation = Generation(self.model_info, self.budget, self.prefixes, generate_request(header, tensors), limits, check)
             return {"generated": generation.tokens()}, []
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Refuses what is computed with a model that code has changed, be it meanwhile; nothing of it is kept, either. What takes longer to look at is looked
-        at once, at the end: what was the same then had been the same before."""
+        """Refuses what is computed with a model that code has changed, before or meanwhile, and evicts what was cached from it. The fingerprint, which takes
+        longer, is compared only at the end: weights that are the same then were the same before."""
         self.integrity.check()
         try:
             yield
@@ -89,11 +90,11 @@ class Engine:
                 self.integrity.check()
                 self.integrity.check_numbers()
             except BaseException:
-                self.bases.trim(0)
+                self.prefixes.evict(0)
                 raise
 
     def do_encode(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
-        """The encoder comes along when it may not be here."""
+        """Encodes rows by an SAE; the request brings the encoder along when it may have been evicted here."""
         rows, *encoder = tensors
         if encoder:
             self.encoders.add(header["sae"], encoder[0])
@@ -113,5 +114,5 @@ class Engine:
 
 
 def device_of(parameter: torch.Tensor) -> str:
-    """What did not fit is kept elsewhere, and loaded as it is needed."""
+    """Names the device of a weight; one that did not fit is offloaded, and loaded as it is needed."""
     return "offloaded" if parameter.is_meta else str(parameter.device)

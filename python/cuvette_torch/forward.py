@@ -1,4 +1,4 @@
-"""One pass through the model, with visits at hook points. Nobody else who calls the model meanwhile, as user code may, notices anything of it."""
+"""Runs one forward pass with hooks. The hooks act in its own thread only, so that user code that calls the model meanwhile is not affected."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from cuvette_torch import activations
-from cuvette_torch.activations import Point, Visit, Visits
-from cuvette_torch.anatomy import Block, Part
-from cuvette_torch.problems import Problem
+from cuvette_torch.activations import Hook, HookPoint, Hooks
+from cuvette_torch.block_discovery import Block, Part
+from cuvette_torch.errors import EngineError
 
 PARTS = {"attn_out": "attention", "mlp_out": "MLP"}
 
@@ -25,14 +25,14 @@ class Forward:
     def __call__(
         self,
         tokens: torch.Tensor,
-        visits: Visits,
+        hooks: Hooks,
         past: Any = None,
-        until: Point | None = None,
+        until: HookPoint | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> torch.Tensor | None:
-        """Tokens are texts × positions; what is in `past` comes before them, and they are added to it. Gives what the head is given, unless
-        nothing is wanted behind the point `until`. `check` is called before each block, and may raise."""
-        passing = _Pass(self, tokens.shape, visits, until, check)
+        """Tokens are texts × positions; what is in the KV cache `past` comes before them, and they are added to it. Gives what the head is given, unless
+        nothing is wanted behind the hook point `until`. `check` is called before each block, and may raise."""
+        passing = _Pass(self, tokens.shape, hooks, until, check)
         with passing, torch.inference_mode():
             try:
                 self.model(input_ids=tokens.to(self.device), past_key_values=past, use_cache=past is not None)
@@ -40,29 +40,29 @@ class Forward:
                 return None
         return passing.last
 
-    def part(self, layer: int, place: str) -> Part:
+    def part(self, layer: int, site: str) -> Part:
         block = self.blocks[layer]
-        part = block.attention if place == "attn_out" else block.mlp
+        part = block.attention if site == "attn_out" else block.mlp
         if part is None:
-            raise Problem(
+            raise EngineError(
                 "bad_model",
                 "What the %s of block %d adds to the residual stream cannot be told apart in %s: no two parts of the block make up what it adds. "
-                "Use resid_pre or resid_post there." % (PARTS[place], layer, type(self.model).__name__),
+                "Use resid_pre or resid_post there." % (PARTS[site], layer, type(self.model).__name__),
             )
         return part
 
 
 class _Enough(BaseException):
-    """Everything that was asked for has been passed."""
+    """Stops a pass once everything that was asked for has been computed."""
 
 
 class _Pass:
-    """The hooks of one pass. They do something in its thread only."""
+    """The hooks of one pass."""
 
-    def __init__(self, forward: Forward, shape: torch.Size, visits: Visits, until: Point | None, check: Callable[[], None]) -> None:
+    def __init__(self, forward: Forward, shape: torch.Size, hooks: Hooks, until: HookPoint | None, check: Callable[[], None]) -> None:
         self.forward = forward
         self.shape = shape
-        self.visits = visits
+        self.hooks = hooks
         self.until = until
         self.check = check
         self.thread = threading.get_ident()
@@ -83,55 +83,55 @@ class _Pass:
     def register(self) -> None:
         stop_before, stop_after = self.stops()
         for layer, block in enumerate(self.forward.blocks):
-            self.before(block.module, self.visits.get((layer, "resid_pre"), []), layer == stop_before)
-            for place in PARTS:
-                if visits := self.visits.get((layer, place)):
-                    part = self.forward.part(layer, place)
-                    self.after(part.module, visits, part.factor, False)
-            if (visits := self.visits.get((layer, "resid_post"), [])) or layer == stop_after:
-                self.after(block.module, visits, 1.0, layer == stop_after)
+            self.before(block.module, self.hooks.get((layer, "resid_pre"), []), layer == stop_before)
+            for site in PARTS:
+                if hooks := self.hooks.get((layer, site)):
+                    part = self.forward.part(layer, site)
+                    self.after(part.module, hooks, part.factor, False)
+            if (hooks := self.hooks.get((layer, "resid_post"), [])) or layer == stop_after:
+                self.after(block.module, hooks, 1.0, layer == stop_after)
         head = self.forward.model.get_output_embeddings()
         self.handles.append(head.register_forward_pre_hook(self.take_last))
 
     def stops(self) -> tuple[int, int]:
         if self.until is None:
             return -1, -1
-        layer, place = self.until
-        return (layer, -1) if place == "resid_pre" else (-1, layer)
+        layer, site = self.until
+        return (layer, -1) if site == "resid_pre" else (-1, layer)
 
-    def before(self, module: nn.Module, visits: list[Visit], is_last: bool) -> None:
+    def before(self, module: nn.Module, hooks: list[Hook], is_last: bool) -> None:
         def hook(module: nn.Module, args: Any, kwargs: Any) -> Any:
             if threading.get_ident() != self.thread:
                 return None
             self.check()
             given = activations.of_input(args, kwargs)
-            changed = self.visit(visits, given, 1.0) if given is not None else None
+            changed = self.apply(hooks, given, 1.0) if given is not None else None
             if is_last:
                 raise _Enough
             return None if changed is None else activations.with_input(args, kwargs, changed)
 
         self.handles.append(module.register_forward_pre_hook(hook, with_kwargs=True))
 
-    def after(self, module: nn.Module, visits: list[Visit], factor: float, is_last: bool) -> None:
+    def after(self, module: nn.Module, hooks: list[Hook], factor: float, is_last: bool) -> None:
         def hook(module: nn.Module, args: Any, output: Any) -> Any:
             if threading.get_ident() != self.thread:
                 return None
             given = activations.of_output(output)
-            changed = self.visit(visits, given, factor) if given is not None else None
+            changed = self.apply(hooks, given, factor) if given is not None else None
             if is_last:
                 raise _Enough
             return None if changed is None else activations.with_output(output, changed)
 
         self.handles.append(module.register_forward_hook(hook))
 
-    def visit(self, visits: list[Visit], given: torch.Tensor, factor: float) -> torch.Tensor | None:
-        """Visits see what is added to the residual stream, as texts × positions × width."""
+    def apply(self, hooks: list[Hook], given: torch.Tensor, factor: float) -> torch.Tensor | None:
+        """Applies hooks to what is added to the residual stream, as texts × positions × width."""
         x = given.reshape(*self.shape, -1)
         if factor != 1.0:
             x = x * factor
         is_changed = False
-        for visit in visits:
-            changed = visit(x)
+        for hook in hooks:
+            changed = hook(x)
             if changed is not None:
                 x, is_changed = changed, True
         if not is_changed:
@@ -139,7 +139,7 @@ class _Pass:
         return (x / factor if factor != 1.0 else x).reshape(given.shape)
 
     def take_last(self, module: nn.Module, args: Any) -> Any:
-        """The head is left to work on a single position: logits are computed from what it was given, where they are wanted."""
+        """Takes what the head is given, and leaves the head a single position: logits are computed later, only where they are wanted."""
         if threading.get_ident() != self.thread:
             return None
         self.last = args[0]

@@ -1,4 +1,4 @@
-"""From what a model's head is given to logits: of all tokens, or of some, whose rows of the head are enough then."""
+"""Computes logits from what a model's head is given: of all tokens, or of some, for which some rows of the head are enough."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Callable
 import torch
 from torch import nn
 
-from cuvette_torch.anatomy import text_config
-from cuvette_torch.closeness import difference
+from cuvette_torch.block_discovery import text_config
+from cuvette_torch.numerics import relative_difference
 
 Finish = Callable[[torch.Tensor], torch.Tensor]
 
@@ -33,7 +33,7 @@ class Head:
         tokens = tokens.to(self.device)
         if not self.is_plain:
             return self.head(rows)[:, tokens]
-        # So few that they can have all the precision there is.
+        # Few tokens are computed in float32, which costs little.
         weight = self.head.weight[tokens].float()
         bias = None if self.head.bias is None else self.head.bias[tokens].float()
         return nn.functional.linear(rows.float(), weight, bias)
@@ -47,17 +47,17 @@ class Head:
         return self.head.weight.device if self.is_plain else self.model.get_input_embeddings().weight.device
 
     def find_finish(self, rows: torch.Tensor, logits: torch.Tensor) -> Finish:
-        """Nothing, a factor, a soft cap: the one that comes closest, if it comes as close as rounding allows."""
+        """Finds what the model does to the head's products: nothing, a factor, or a soft cap, whichever comes as close as rounding allows."""
         products = self.products(rows, None)
         scale = float((products.double() * logits.double()).sum() / products.double().square().sum())
         caps = [value for name, value in vars(text_config(self.model)).items() if "soft" in name and type(value) is float and value > 0]
         known: list[Finish] = [lambda x: x, lambda x: x * scale, *(lambda x, cap=cap: torch.tanh(x / cap) * cap for cap in caps)]
-        errors = [difference(finish(products), logits) for finish in known]
+        errors = [relative_difference(finish(products), logits) for finish in known]
         least = min(errors)
         return known[errors.index(least)] if least <= max(1e-5, torch.finfo(logits.dtype).eps / 4) else self.finish_in_model
 
     def finish_in_model(self, products: torch.Tensor) -> torch.Tensor:
-        """The model itself does it, on its way through one token, with these products in place of its head's."""
+        """Has the model itself finish the products: runs it on one token, with these products in place of its head's."""
         thread = threading.get_ident()
         token = torch.zeros(1, 1, dtype=torch.long, device=self.model.get_input_embeddings().weight.device)
         replace = lambda *_: products.unsqueeze(0) if threading.get_ident() == thread else None  # noqa: E731

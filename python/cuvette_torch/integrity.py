@@ -1,4 +1,4 @@
-"""Whether the model is still the one whose hashes are in every result. User code has it as a variable, and may have changed it.
+"""Checks that the model is still the one whose hashes are in every result. User code has it as a variable, and may have changed it.
 
 What code changes and puts back while a request is computed goes unseen, and so does what it changes outside of the model, as in torch itself.
 """
@@ -9,8 +9,8 @@ from typing import Any
 
 from torch.nn.modules import module as torch_modules
 
+from cuvette_torch.errors import EngineError
 from cuvette_torch.fingerprint import Fingerprint
-from cuvette_torch.problems import Problem
 
 NOT_THE_MODEL = "The lab's results would not be those of the model they name. "
 LIBRARIES = ("transformers.", "accelerate.")
@@ -30,20 +30,20 @@ class Integrity:
         if torch_modules._global_forward_hooks or torch_modules._global_forward_pre_hooks:
             hooked.append("all modules")
         if hooked:
-            raise Problem(
+            raise EngineError(
                 "invalid_input",
                 "Code has put hooks on the model, at %s. %sRemove them (handle.remove()) and ask again." % (", ".join(hooked[:3]), NOT_THE_MODEL),
             )
         if self.model.training:
-            raise Problem("invalid_input", "Code has switched the model to training. Call model.eval() and ask again.")
+            raise EngineError("invalid_input", "Code has switched the model to training. Call model.eval() and ask again.")
         if modules_of(self.model) != self.modules:
-            raise Problem(
+            raise EngineError(
                 "invalid_input",
                 "Code has put other modules into the model. %sPut back those that were there, or reset the interpreter, and ask again." % NOT_THE_MODEL,
             )
         replaced = [name or "the model itself" for name, module in self.model.named_modules() if self.has_other_forward(module)]
         if replaced:
-            raise Problem(
+            raise EngineError(
                 "invalid_input",
                 "Code has replaced the method forward, at %s. %sPut it back (del module.forward), or reset the interpreter, and ask again."
                 % (", ".join(replaced[:3]), NOT_THE_MODEL),
@@ -52,7 +52,7 @@ class Integrity:
             raise changed()
 
     def check_numbers(self) -> None:
-        """Takes longer."""
+        """Compares the fingerprint, which takes longer."""
         if Fingerprint(self.model) != self.fingerprint:
             raise changed()
 
@@ -63,8 +63,8 @@ class Integrity:
         return forward is not self.forwards[module] and forward is not None and not is_of_library(forward, module)
 
 
-def changed() -> Problem:
-    return Problem(
+def changed() -> EngineError:
+    return EngineError(
         "invalid_input",
         "Code has changed the model's weights, so that the lab's results would not be those of the model they name. "
         "To study the changed model, write it to a folder with model.save_pretrained and tokenizer.save_pretrained, and open that; "
@@ -77,14 +77,14 @@ def modules_of(model: Any) -> list[Any]:
 
 
 def marks_of(model: Any) -> list[Any]:
-    """A tensor that is written to counts its writes, unless they are made by way of `.data`; one in its place is another. One that is loaded as it is needed is
-    another each time."""
+    """Lists each weight with torch's own count of writes to it, which misses those by way of `.data`. An offloaded weight is left out: it is loaded as
+    another tensor each time."""
     return [(name, id(tensor), tensor._version) for name, tensor in model.named_parameters() if not tensor.is_meta]
 
 
 def is_of_library(forward: Any, module: Any) -> bool:
-    """The libraries wrap the method for a while, and put the module's own back as an attribute. What a function says of itself may be copied from the one
-    that it wraps; where it was defined may not."""
+    """Says whether a library has set this `forward`: libraries wrap the method for a while, and put the module's own back as an attribute. A function's name
+    and module may be copied from the one that it wraps; its globals may not."""
     if getattr(forward, "__func__", None) is type(module).forward:
         return forward.__self__ is module
     function = getattr(forward, "func", forward)
@@ -92,7 +92,7 @@ def is_of_library(forward: Any, module: Any) -> bool:
 
 
 def has_hooks(module: Any) -> bool:
-    """Those of transformers and accelerate belong to the model: they change nothing unless they are asked to."""
+    """Says whether code has set hooks; those of transformers and accelerate belong to the model, and change nothing by themselves."""
     if not module._forward_hooks and not module._forward_pre_hooks:
         return False
     hooks = [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]

@@ -1,20 +1,24 @@
-"""What interventions do to the activations of a whole batch, each text with its own. Computed in double precision where the device has it, and cast back."""
+"""Makes hooks that apply interventions to a whole batch, each text with its own. They compute in double precision where the device has it, and cast back."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable
+from typing import Any, Callable
 
 import torch
 
-from cuvette_torch.activations import Point, Visit, Visits
-from cuvette_torch.precision import precise
+from cuvette_torch.activations import Hook, HookPoint, Hooks
+from cuvette_torch.numerics import most_precise
+
+# A text, a position, and the numbers of the vector and the source in the request's table.
+Row = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
 class Intervention:
     layer: int
-    place: str
+    site: str
     # add, set, project-out, along, rest.
     kind: str
     positions: Any
@@ -23,42 +27,45 @@ class Intervention:
     source: int = -1
 
     @property
-    def point(self) -> Point:
-        return (self.layer, self.place)
+    def point(self) -> HookPoint:
+        return (self.layer, self.site)
 
 
-def changes(sites: Iterable[tuple[int, int, Intervention]], vectors: torch.Tensor) -> Visits:
-    """Visits that make the interventions. A site is a text of the batch, a position among those computed, and what is done there; at one site,
-    interventions are made in their order. A step does all that come at the same turn."""
-    turns: dict[Any, int] = {}
-    steps: dict[Point, dict[tuple[int, str], list[Any]]] = {}
-    for text, position, intervention in sites:
-        site = (intervention.point, text, position)
-        turn = turns.get(site, 0)
-        turns[site] = turn + 1
-        rows = steps.setdefault(intervention.point, {}).setdefault((turn, intervention.kind), [])
+def hooks_for(edits: Iterable[tuple[int, int, Intervention]], vectors: torch.Tensor) -> Hooks:
+    """An edit is a text of the batch, a position among those computed, and the intervention there. Interventions at one text, position and
+    hook point are made in their order: the first of all such rows in one step, then the second, and so on."""
+    counts: dict[tuple[HookPoint, int, int], int] = {}
+    steps: dict[HookPoint, dict[tuple[int, str], list[Row]]] = {}
+    for text, position, intervention in edits:
+        key = (intervention.point, text, position)
+        order = counts.get(key, 0)
+        counts[key] = order + 1
+        rows = steps.setdefault(intervention.point, {}).setdefault((order, intervention.kind), [])
         rows.append((text, position, intervention.vector, intervention.source))
-    in_order = lambda found: sorted(found.items(), key=lambda step: step[0][0])  # noqa: E731
-    return {point: [_step(kind, rows, vectors) for (_, kind), rows in in_order(found)] for point, found in steps.items()}
+    return {point: [_step(kind, rows, vectors) for (_, kind), rows in _in_order(found)] for point, found in steps.items()}
 
 
-def _step(kind: str, rows: list[Any], vectors: torch.Tensor) -> Visit:
+def _in_order(steps: dict[tuple[int, str], list[Row]]) -> list[tuple[tuple[int, str], list[Row]]]:
+    return sorted(steps.items(), key=lambda step: step[0][0])
+
+
+def _step(kind: str, rows: list[Row], vectors: torch.Tensor) -> Hook:
     texts, positions, ours, sources = torch.tensor(rows, dtype=torch.long, device=vectors.device).unbind(1)
     change = KINDS[kind]
 
-    def visit(x: torch.Tensor) -> torch.Tensor:
+    def hook(x: torch.Tensor) -> torch.Tensor:
         at = (texts.to(x.device), positions.to(x.device))
-        dtype = precise(x.device)
+        dtype = most_precise(x.device)
         after = change(x[at].to(dtype), vectors[ours].to(x.device, dtype), vectors[sources].to(x.device, dtype))
         x = x.clone()
         x[at] = after.to(x.dtype)
         return x
 
-    return visit
+    return hook
 
 
 def _component(x: torch.Tensor, direction: torch.Tensor) -> torch.Tensor:
-    """How often the direction is in each row."""
+    """Gives the component of each row along the direction."""
     return ((x * direction).sum(-1) / (direction * direction).sum(-1)).unsqueeze(-1)
 
 

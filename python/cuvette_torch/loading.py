@@ -1,4 +1,4 @@
-"""Loads a model and its tokenizer from a folder: on which device, in which precision. No code that comes with a model is ever run, and no pickle read."""
+"""Loads a model and its tokenizer from a folder, and chooses device and precision. It never runs code that comes with a model, and reads no pickle."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from cuvette_torch.memory import is_out_of_memory
-from cuvette_torch.problems import Problem
+from cuvette_torch.errors import EngineError
+from cuvette_torch.memory_budget import is_out_of_memory
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 MOST_NAMES = 3
@@ -33,14 +33,14 @@ def load_model(folder: str, dtype: str, device: str | None, quantization: str | 
         if "device_map" not in options:
             model = model.to(device)
     except Exception as error:
-        raise unloadable(folder, device, error) from error
+        raise load_error(folder, device, error) from error
     finally:
         transformers.utils.logging.set_verbosity(verbosity)
     missing = sorted(map(str, info.get("missing_keys", ())))
     if missing:
         names = ", ".join(missing[:MOST_NAMES]) + (" and %d more" % (len(missing) - MOST_NAMES) if len(missing) > MOST_NAMES else "")
         advice = "Weights and config.json must be of the same model; fetch both again."
-        raise Problem("bad_model", "The weights in %s lack %s, which %s needs. %s" % (folder, names, type(model).__name__, advice))
+        raise EngineError("bad_model", "The weights in %s lack %s, which %s needs. %s" % (folder, names, type(model).__name__, advice))
     return model.eval().requires_grad_(False)
 
 
@@ -51,7 +51,7 @@ def load_tokenizer(folder: str) -> Any:
         path = os.path.join(folder, "tokenizer.json")
         if os.path.exists(path):
             return PreTrainedTokenizerFast(tokenizer_file=path)
-        raise Problem("bad_model", "The tokenizer in %s cannot be used: %s" % (folder, first_line(error))) from error
+        raise EngineError("bad_model", "The tokenizer in %s cannot be used: %s" % (folder, first_line(error))) from error
 
 
 def default_device() -> str:
@@ -67,14 +67,14 @@ def choose_dtype(dtype: str, device: str) -> torch.dtype:
 
 
 def is_spread(device: str) -> bool:
-    """Over all GPUs, where there are several and what spreads a model over them is installed."""
+    """Says whether the model goes over all GPUs: where there are several, and accelerate is installed."""
     return device == "cuda" and torch.cuda.device_count() > 1 and importlib.util.find_spec("accelerate") is not None
 
 
 def quantized(bits: str) -> Any:
     lacking = [name for name in ("bitsandbytes", "accelerate") if importlib.util.find_spec(name) is None]
     if lacking:
-        raise Problem(
+        raise EngineError(
             "runtime_missing",
             "To load a model in %s takes %s, which %s does not have. Install it (%s -m pip install %s), or load the model in bfloat16."
             % (bits, " and ".join(lacking), sys.executable, sys.executable, " ".join(lacking)),
@@ -84,17 +84,17 @@ def quantized(bits: str) -> Any:
     return transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16)
 
 
-def unloadable(folder: str, device: str, error: Exception) -> Problem:
-    if isinstance(error, Problem):
+def load_error(folder: str, device: str, error: Exception) -> EngineError:
+    if isinstance(error, EngineError):
         return error
     if is_out_of_memory(error):
         advice = "Load it in bfloat16, in 8bit or 4bit, or on another device."
-        return Problem("too_large", "The model in %s does not fit into the memory of %s. %s" % (folder, device, advice))
+        return EngineError("too_large", "The model in %s does not fit into the memory of %s. %s" % (folder, device, advice))
     version = transformers.__version__
     if "trust_remote_code" in str(error):
         advice = "Use a model that transformers %s knows." % version
-        return Problem("bad_model", "The model in %s comes with code of its own, which Cuvette does not run. %s" % (folder, advice))
-    return Problem("bad_model", "transformers %s cannot load the model in %s: %s" % (version, folder, first_line(error)))
+        return EngineError("bad_model", "The model in %s comes with code of its own, which Cuvette does not run. %s" % (folder, advice))
+    return EngineError("bad_model", "transformers %s cannot load the model in %s: %s" % (version, folder, first_line(error)))
 
 
 def first_line(error: Exception) -> str:

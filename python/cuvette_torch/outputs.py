@@ -1,12 +1,12 @@
-"""Where results are gathered: one table for each thing asked for, with the rows of all variants one after the other."""
+"""Gathers results: one table for each thing asked for, with the rows of all variants one after the other."""
 
 from __future__ import annotations
 
-from typing import Sequence
+from collections.abc import Sequence
 
 import torch
 
-from cuvette_torch.activations import Point, Visit, Visits
+from cuvette_torch.activations import Hook, HookPoint, Hooks
 
 
 class Table:
@@ -22,7 +22,7 @@ class Table:
         return self.starts[variant] + row
 
     def hold(self, slots: list[int], rows: torch.Tensor) -> None:
-        """Left on its device until `flush`: to fetch it now would make that wait."""
+        """Leaves rows on their device until `flush`: to fetch them now would make the device wait."""
         self._held.append((slots, rows))
 
     def flush(self) -> None:
@@ -33,16 +33,16 @@ class Table:
     def forget(self) -> None:
         self._held = []
 
-    def reading(self, wanted: Sequence[tuple[int, int, int]]) -> Visit:
-        """A visit that reads: (text of the batch, position among those computed, slot)."""
-        texts, places, slots = ([one[i] for one in wanted] for i in range(3))
+    def reading(self, wanted: Sequence[tuple[int, int, int]]) -> Hook:
+        """Makes a hook that reads activations: (text of the batch, position among those computed, slot)."""
+        texts, columns, slots = ([one[i] for one in wanted] for i in range(3))
 
-        def visit(x: torch.Tensor) -> None:
-            at = (torch.tensor(texts, device=x.device), torch.tensor(places, device=x.device))
+        def hook(x: torch.Tensor) -> None:
+            at = (torch.tensor(texts, device=x.device), torch.tensor(columns, device=x.device))
             self.hold(slots, x[at])
 
-        return visit
+        return hook
 
 
-def add_visit(visits: Visits, point: Point, visit: Visit) -> None:
-    visits.setdefault(point, []).append(visit)
+def add_hook(hooks: Hooks, point: HookPoint, hook: Hook) -> None:
+    hooks.setdefault(point, []).append(hook)

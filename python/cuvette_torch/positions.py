@@ -1,4 +1,4 @@
-"""Positions in a prompt, as requests name them: a list in which negative ones count from the end, or all from one on."""
+"""Resolves positions in a prompt as requests name them: a list in which negative ones count from the end, or all from one on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def resolve(positions: Any, length: int) -> list[int]:
 
 
 def goes_on(positions: Any) -> bool:
-    """Whether they go on into what is generated."""
+    """Says whether they go on into what is generated."""
     return isinstance(positions, dict)
 
 

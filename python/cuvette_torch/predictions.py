@@ -1,15 +1,18 @@
-"""What comes after the last block: logits at chosen positions, how likely the tokens were that came next, and how far apart predictions are."""
+"""Computes predictions: logits at chosen positions, log-probabilities of the tokens that came next, and divergences between predictions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Callable, Sequence
+from typing import Callable, TypeVar
 
 import torch
 
 from cuvette_torch.head import Head
+from cuvette_torch.numerics import most_precise
 from cuvette_torch.outputs import Table
-from cuvette_torch.precision import precise
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Predictions:
             self.put_next(logs, [(one.slots, token) for one, token in some], table)
 
     def compare(self, last: torch.Tensor, base: torch.Tensor, wanted: Sequence[tuple[Wanted, int | None, int]], to: tuple[Table, Table]) -> None:
-        """Also with the slot of the divergence; the last position of a text has no token that followed. `base` has a row for each."""
+        """Compares with the predictions from `base`, which has a row for each position. With each position comes the token that followed, None for the
+        last of a text, and the slot of the divergence."""
         probabilities, divergences = to
         done = 0
         for some in self.portions(wanted):
@@ -49,14 +53,14 @@ class Predictions:
             theirs = self.logs(base[done : done + len(some)])
             done += len(some)
             self.put_next(ours, [(one.slots, token) for one, token, _ in some], probabilities)
-            # The same prediction comes out as a number that is 0 but for rounding, on either side.
+            # The divergence of equal predictions is 0 but for rounding, which may make it negative.
             divergence = (theirs.exp() * (theirs - ours)).sum(-1, keepdim=True).clamp_min(0)
             divergences.hold([slot for _, _, slot in some], divergence)
             divergences.flush()
 
     def logs(self, rows: torch.Tensor) -> torch.Tensor:
         logits = self.head.logits(rows)
-        return logits.to(precise(logits.device)).log_softmax(-1)
+        return logits.to(most_precise(logits.device)).log_softmax(-1)
 
     def put_next(self, logs: torch.Tensor, wanted: Sequence[tuple[list[int], int | None]], table: Table) -> None:
         found = [(i, token, slot) for i, (slots, token) in enumerate(wanted) if token is not None for slot in slots]
@@ -66,7 +70,7 @@ class Predictions:
         table.hold(slots, logs[torch.tensor(rows, device=logs.device), torch.tensor(tokens, device=logs.device)].unsqueeze(-1))
         table.flush()
 
-    def portions(self, wanted: Sequence) -> Sequence:
+    def portions(self, wanted: Sequence[T]) -> Iterator[Sequence[T]]:
         for start in range(0, len(wanted), self.at_once):
             self.check()
             yield wanted[start : start + self.at_once]

@@ -1,4 +1,4 @@
-"""What is asked for, as the other side of the socket says it. The other side has checked that it makes sense."""
+"""Parses requests that come over the socket. Whoever sends them has validated them already."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from cuvette_torch.activations import Point
+from cuvette_torch.activations import HookPoint
 from cuvette_torch.interventions import Intervention
 
 
@@ -19,15 +19,21 @@ class Variant:
 
 @dataclass(frozen=True)
 class Tap:
-    point: Point
+    point: HookPoint
     positions: Any
 
 
 @dataclass(frozen=True)
-class RunRequest:
+class PromptRequest:
+    """What requests have in common. The default variants are each prompt once, without changes."""
+
     prompts: list[tuple[int, ...]]
     variants: list[Variant]
     vectors: torch.Tensor
+
+
+@dataclass(frozen=True)
+class RunRequest(PromptRequest):
     taps: list[Tap]
     # Positions, and the tokens whose logits are wanted if not all are.
     logits: Any
@@ -36,23 +42,17 @@ class RunRequest:
 
 
 @dataclass(frozen=True)
-class GenerateRequest:
-    prompts: list[tuple[int, ...]]
-    variants: list[Variant]
-    vectors: torch.Tensor
+class GenerateRequest(PromptRequest):
     new_tokens: int
     temperature: float
-    # Variants × new tokens, from 0 to 1: chance comes from the other side.
+    # Variants × new tokens, random numbers from 0 to 1 that the caller has drawn.
     draws: torch.Tensor
 
 
 def run_request(header: dict[str, Any], tensors: list[torch.Tensor]) -> RunRequest:
-    prompts = split(tensors[0], header["lengths"])
     return RunRequest(
-        prompts=prompts,
-        variants=variants_of(header, len(prompts)),
-        vectors=tensors[1],
-        taps=[Tap((layer, place), positions) for layer, place, positions in header["taps"]],
+        *prompts_of(header, tensors),
+        taps=[Tap((layer, site), positions) for layer, site, positions in header["taps"]],
         logits=header["logits"],
         tokens=tensors[2].long() if len(tensors) > 2 else None,
         surprise=header["surprise"],
@@ -60,23 +60,20 @@ def run_request(header: dict[str, Any], tensors: list[torch.Tensor]) -> RunReque
 
 
 def generate_request(header: dict[str, Any], tensors: list[torch.Tensor]) -> GenerateRequest:
-    prompts = split(tensors[0], header["lengths"])
     return GenerateRequest(
-        prompts=prompts,
-        variants=variants_of(header, len(prompts)),
-        vectors=tensors[1],
+        *prompts_of(header, tensors),
         new_tokens=header["newTokens"],
         temperature=header["temperature"],
         draws=tensors[2],
     )
 
 
-def split(tokens: torch.Tensor, lengths: list[int]) -> list[tuple[int, ...]]:
-    return [tuple(part.tolist()) for part in tokens.split(lengths)]
+def prompts_of(header: dict[str, Any], tensors: list[torch.Tensor]) -> tuple[list[tuple[int, ...]], list[Variant], torch.Tensor]:
+    prompts = [tuple(part.tolist()) for part in tensors[0].split(header["lengths"])]
+    return prompts, variants_of(header, len(prompts)), tensors[1]
 
 
 def variants_of(header: dict[str, Any], prompts: int) -> list[Variant]:
-    """By default each prompt once, as it is."""
     if header["variants"] is None:
         return [Variant(prompt, []) for prompt in range(prompts)]
     return [Variant(prompt, [Intervention(*one) for one in interventions]) for prompt, interventions in header["variants"]]

@@ -11,8 +11,8 @@ from typing import Any
 
 from cuvette_torch import wire
 from cuvette_torch.engine import Engine
-from cuvette_torch.memory import is_out_of_memory
-from cuvette_torch.problems import Cancelled, Problem
+from cuvette_torch.errors import Cancelled, EngineError
+from cuvette_torch.memory_budget import is_out_of_memory
 
 
 class Server:
@@ -39,7 +39,7 @@ class Server:
             threading.Thread(target=self.listen, args=(peer,), name="cuvette-lab", daemon=True).start()
 
     def listen(self, peer: socket.socket) -> None:
-        """Takes requests in, and word that nobody waits for one any more: then and when the peer is gone, what it has asked for is given up."""
+        """Queues the requests of one peer, and cancels those that it cancels, or all when it is gone."""
         cancelled: set[int] = set()
         gone = threading.Event()
         try:
@@ -51,7 +51,7 @@ class Server:
                 else:
                     self.waiting.put((peer, header["id"], header, tensors, cancelled, gone))
         except Exception:
-            pass  # It does not speak as it should, and is not listened to any longer.
+            pass  # The peer does not follow the protocol, and is disconnected.
         finally:
             gone.set()
             peer.close()
@@ -69,11 +69,11 @@ class Server:
             except BaseException:
                 hang_up(peer)
             cancelled.discard(id)
-            # Nothing of the request is held while the next is waited for.
+            # Frees the tensors of the request while the next one is waited for.
             header = tensors = None
 
     def respond(self, peer: socket.socket, id: int, header: Any, tensors: Any, check: Any) -> None:
-        """Whatever fails is told, also where it is the answer that cannot be sent, or what is done about a failure that fails in turn."""
+        """Sends the answer, or what failed: also where the answer cannot be sent, or the handling of a failure fails in turn."""
         try:
             answer, results = self.reply(header, tensors, check)
             wire.send(peer, {"id": id, **answer}, results)
@@ -90,22 +90,22 @@ class Server:
             return {"answer": answer}, results
         except Cancelled:
             return failed("internal", "Nobody waits for it any more.")
-        except Problem as problem:
+        except EngineError as problem:
             return failed(problem.code, problem.message)
         except BaseException as error:
             if is_out_of_memory(error):
-                self.engine.room.clear()
-                problem = self.engine.room.too_large("what was asked for")
-                return failed(problem.code, problem.message)
+                self.engine.budget.clear()
+                too_large = self.engine.budget.too_large_error("what was asked for")
+                return failed(too_large.code, too_large.message)
             return unexpected(error)
 
 
 def hang_up(peer: socket.socket) -> None:
-    """So that the other side learns of it, and the thread that listens to it: a close alone would wait for that one."""
+    """Shuts the connection down, so that the peer and the thread that reads from it learn of it: a close alone would wait for that thread."""
     try:
         peer.shutdown(socket.SHUT_RDWR)
     except OSError:
-        pass  # It is gone.
+        pass  # The peer is gone.
 
 
 def unexpected(error: BaseException) -> Any:

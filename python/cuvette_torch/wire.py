@@ -1,4 +1,4 @@
-"""Messages with tensors over a stream socket: a length, a header in JSON, then the numbers of the tensors, little-endian, one after the other.
+"""Frames messages with tensors over a stream socket: a length, a header in JSON, then the numbers of the tensors, little-endian, one after the other.
 
 The header names each tensor's kind and shape. Nothing is ever unpickled.
 """
@@ -9,7 +9,8 @@ import json
 import socket
 import struct
 import sys
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -23,7 +24,7 @@ def send(sock: socket.socket, header: dict[str, Any], tensors: Sequence[torch.Te
     tensors = [tensor.detach().cpu().contiguous() for tensor in tensors]
     described = [[str(tensor.dtype).replace("torch.", ""), list(tensor.shape)] for tensor in tensors]
     encoded = json.dumps({**header, "tensors": described}).encode()
-    # What cannot be sent shows before anything of the message has been.
+    # Converted first, so that a tensor that cannot be sent fails before any part of the message is sent.
     numbers = [memoryview(tensor.numpy()).cast("B") for tensor in tensors if tensor.numel() > 0]
     sock.sendall(struct.pack("<I", len(encoded)) + encoded)
     for some in numbers:

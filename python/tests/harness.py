@@ -1,4 +1,4 @@
-"""A client of the driver for tests: starts zygotes and sessions, runs cells, and never waits without end."""
+"""Drives the driver for tests: starts zygotes and sessions, runs cells, and never waits without end."""
 
 from __future__ import annotations
 
@@ -67,7 +67,11 @@ class Zygote:
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, os.path.join(DRIVER, "__main__.py"), self.path, *modules],
-                cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         self.connection = self._connect()
         self.count = 0

@@ -1,4 +1,4 @@
-"""Control groups of sessions: what is written where on both versions, what is read from them, and the real ones where this machine has some."""
+"""Tests control groups of sessions: the files of both versions in a folder that stands for the kernel's, and real groups where this machine has some."""
 
 import errno
 import os
@@ -14,8 +14,8 @@ from unittest import mock
 from harness import DRIVER, PATIENCE, start_time
 
 sys.path.insert(0, os.path.dirname(DRIVER))
-from cuvette_driver import cgroup  # noqa: E402
-from cuvette_driver.cgroup import Group  # noqa: E402
+from cuvette_driver import cgroup
+from cuvette_driver.cgroup import ControlGroup
 
 MIB = 1 << 20
 LIMITS = {"memory": 64 * MIB, "processes": 8, "cpus": 2, "openFiles": 100, "disk": 0, "fileCount": 0}
@@ -26,12 +26,23 @@ FILES = {
         "cpu": ("tasks", "cgroup.procs", "cpu.cfs_quota_us", "cpu.shares"),
     },
     2: {
-        "": ("cgroup.procs", "cgroup.subtree_control", "memory.max", "memory.swap.max", "memory.events", "pids.max", "pids.events", "pids.current", "cpu.max", "cpu.weight"),
+        "": (
+            "cgroup.procs",
+            "cgroup.subtree_control",
+            "memory.max",
+            "memory.swap.max",
+            "memory.events",
+            "pids.max",
+            "pids.events",
+            "pids.current",
+            "cpu.max",
+            "cpu.weight",
+        ),
     },
 }
 
 
-class Tree(unittest.TestCase):
+class FakeHierarchies(unittest.TestCase):
     """Plain folders stand for control groups: whoever makes one finds the kernel's files in it, as in a real one."""
 
     version = 1
@@ -79,9 +90,9 @@ class Tree(unittest.TestCase):
         return {"cgroup": {"version": self.version, "folders": folders}, "limits": {**LIMITS, **limits}}
 
     def group(self, policy=None, name="one"):
-        group = Group(policy or self.policy(), name)
+        group = ControlGroup(policy or self.policy(), name)
         group.make()
-        for fd in (*group.counters.values(), *group.entrances, group.weight, group.size):
+        for fd in (*group.counters.values(), *group.task_files, group.weight, group.size):
             if fd >= 0:
                 self.addCleanup(os.close, fd)
         return group
@@ -90,86 +101,86 @@ class Tree(unittest.TestCase):
         return self.read(os.path.join(self.base(kind), session, name))
 
 
-class Version1(Tree):
-    def test_limits(self):
+class Version1(FakeHierarchies):
+    def test_version_1_limits_are_written_to_each_hierarchy(self):
         self.group()
         self.assertEqual(self.written("memory", "memory.limit_in_bytes"), str(64 * MIB))
         self.assertEqual(self.written("memory", "memory.memsw.limit_in_bytes"), str(64 * MIB))
         self.assertEqual(self.written("pids", "pids.max"), "8")
         self.assertEqual(self.written("cpu", "cpu.cfs_quota_us"), "200000")
 
-    def test_zero_limits_nothing(self):
+    def test_limit_of_zero_writes_no_limit(self):
         self.group(self.policy(memory=0, processes=0, cpus=0))
         for kind, name in (("memory", "memory.limit_in_bytes"), ("pids", "pids.max"), ("cpu", "cpu.cfs_quota_us")):
             self.assertEqual(self.written(kind, name), "")
 
-    def test_kernel_that_does_not_count_swap(self):
+    def test_kernel_that_does_not_count_swap_still_gets_the_memory_limit(self):
         self.absent = {"memory.memsw.limit_in_bytes"}
         self.group()
         self.assertEqual(self.written("memory", "memory.limit_in_bytes"), str(64 * MIB))
 
-    def test_limit_that_cannot_be_set_is_told(self):
+    def test_limit_that_cannot_be_set_raises(self):
         self.absent = {"pids.max"}
         with self.assertRaises(OSError):
-            Group(self.policy(), "one").make()
+            ControlGroup(self.policy(), "one").make()
 
-    def test_code_joins_each_hierarchy(self):
+    def test_code_joins_the_group_in_each_hierarchy(self):
         self.group().join()
         for kind in self.kinds:
             self.assertEqual(self.written(kind, "tasks"), "0")
 
-    def test_keeper_stays_outside(self):
+    def test_keeper_stays_outside_of_the_group_until_code_joins(self):
         self.group()
         for kind in self.kinds:
             self.assertEqual((self.written(kind, "tasks"), self.written(kind, "cgroup.procs")), ("", ""))
 
-    def test_rank(self):
+    def test_group_gets_the_least_weight_and_the_default_one_again(self):
         group = self.group()
         for is_last, weight in ((True, "2"), (False, "1024")):
-            group.go_last(is_last)
+            group.use_least_weight(is_last)
             self.assertTrue(self.written("cpu", "cpu.shares").startswith(weight))
 
-    def test_size(self):
+    def test_group_is_compared_by_its_number_of_processes(self):
         group = self.group()
         with open(os.path.join(self.base("pids"), "one", "pids.current"), "w") as file:
             file.write("33\n")
         self.assertEqual([group.is_larger_than(count) for count in (32, 33)], [True, False])
 
-    def test_some_hierarchies_only(self):
+    def test_hierarchies_that_are_absent_limit_nothing(self):
         group = self.group(self.policy("pids"))
         group.join()
         self.assertFalse(group.is_larger_than(0))
         self.assertEqual(os.listdir(self.base("memory")), [])
         self.assertEqual((group.count("memory"), group.count("pids")), (None, 0))
 
-    def test_none(self):
-        group = Group({"cgroup": None, "limits": LIMITS}, "one")
+    def test_group_without_any_hierarchy_limits_and_counts_nothing(self):
+        group = ControlGroup({"cgroup": None, "limits": LIMITS}, "one")
         group.make()
         group.join()
         self.assertEqual((group.count("memory"), group.count("pids")), (None, None))
 
 
-class Version2(Tree):
+class Version2(FakeHierarchies):
     version = 2
 
-    def test_limits(self):
+    def test_version_2_limits_are_written_to_one_folder(self):
         self.group()
         self.assertEqual(self.written("memory", "memory.max"), str(64 * MIB))
         self.assertEqual(self.written("memory", "memory.swap.max"), "0")
         self.assertEqual(self.written("pids", "pids.max"), "8")
         self.assertEqual(self.written("cpu", "cpu.max"), "200000 100000")
 
-    def test_one_folder_for_all(self):
+    def test_all_controllers_share_one_folder(self):
         self.group()
         self.assertEqual(os.listdir(self.base("memory")), ["one"])
 
-    def test_is_joined_ahead(self):
+    def test_version_2_group_is_joined_when_it_is_made(self):
         group = self.group()
         self.assertEqual(self.written("memory", "cgroup.procs"), "0")
         group.join()
         self.assertEqual(self.written("memory", "cgroup.procs"), "0")
 
-    def test_zygote_lets_sessions_have_its_controllers(self):
+    def test_zygote_delegates_its_controllers_to_the_groups_of_sessions(self):
         policy = self.policy("memory", "pids")
         with mock.patch.object(cgroup.processes, "write") as write:
             cgroup.open_folders(policy)
@@ -179,45 +190,45 @@ class Version2(Tree):
         self.assertEqual(write.mock_calls, [mock.call(control, "+memory"), mock.call(control, "+pids")])
 
 
-class Counters(Tree):
+class Counters(FakeHierarchies):
     def write(self, kind, name, text):
         with open(os.path.join(self.base(kind), "one", name), "w") as file:
             file.write(text)
 
-    def test_version_1(self):
+    def test_hits_of_limits_are_counted(self):
         group = self.group()
         self.assertEqual((group.count("memory"), group.count("pids"), group.count("cpu")), (0, 0, None))
         self.write("memory", "memory.oom_control", "oom_kill_disable 0\nunder_oom 1\noom_kill 3\n")
         self.write("pids", "pids.events", "max 12\n")
         self.assertEqual((group.count("memory"), group.count("pids")), (3, 12))
 
-    def test_kernel_that_does_not_tell(self):
+    def test_counter_file_without_the_expected_line_counts_zero(self):
         group = self.group()
         self.write("memory", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\n")
         self.assertEqual(group.count("memory"), 0)
 
-    def test_are_read_when_the_folder_is_hidden(self):
+    def test_counters_are_read_after_the_folder_is_hidden(self):
         group = self.group()
         self.write("pids", "pids.events", "max 12\n")
         os.rename(self.base("pids"), self.base("pids") + "-hidden")
         self.assertEqual(group.count("pids"), 12)
 
 
-class Counters2(Counters):
+class CountersOfVersion2(Counters):
     version = 2
 
-    def test_version_1(self):
+    def test_hits_of_limits_are_counted(self):
         group = self.group()
         self.write("memory", "memory.events", "low 0\nhigh 5\nmax 77\noom 9\noom_kill 2\noom_group_kill 8\n")
         self.write("pids", "pids.events", "max 4\n")
         self.assertEqual((group.count("memory"), group.count("pids")), (2, 4))
 
-    def test_kernel_that_does_not_tell(self):
+    def test_counter_file_without_the_expected_line_counts_zero(self):
         self.assertEqual(self.group().count("memory"), 0)
 
 
-class FoldersOfAZygote(Tree):
-    def test_are_named_by_its_process(self):
+class FoldersOfAZygote(FakeHierarchies):
+    def test_folders_of_a_zygote_are_named_by_its_process(self):
         policy = self.policy()
         cgroup.open_folders(policy)
         name = "z%d-%s" % (os.getpid(), start_time(os.getpid()))
@@ -225,14 +236,14 @@ class FoldersOfAZygote(Tree):
         for kind in self.kinds:
             self.assertEqual(os.listdir(self.base(kind)), [name])
 
-    def test_go_with_it(self):
+    def test_folders_of_a_zygote_are_removed_when_it_ends(self):
         policy = self.policy()
         cgroup.open_folders(policy)
         cgroup.close_folders(policy)
         self.assertEqual([os.listdir(self.base(kind)) for kind in self.kinds], [[], [], []])
         cgroup.close_folders(policy)
 
-    def test_stay_while_sessions_are_in_them(self):
+    def test_folders_of_a_zygote_stay_while_sessions_are_in_them(self):
         policy = self.policy()
         cgroup.open_folders(policy)
         self.group(policy)
@@ -240,19 +251,19 @@ class FoldersOfAZygote(Tree):
         for folder in policy["cgroup"]["folders"].values():
             self.assertTrue(os.path.isdir(os.path.join(folder, "one")))
 
-    def test_none(self):
+    def test_zygote_without_control_groups_makes_no_folders(self):
         policy = {"cgroup": None, "limits": LIMITS}
         cgroup.open_folders(policy)
         cgroup.close_folders(policy)
         self.assertTrue(cgroup.remove(policy, "one"))
 
 
-class Removal(Tree):
+class RemovalOfGroups(FakeHierarchies):
     def occupy(self, kind, text):
         with open(os.path.join(self.base(kind), "one", "cgroup.procs"), "w") as file:
             file.write(text)
 
-    def test_of_a_session_that_has_ended(self):
+    def test_group_of_an_ended_session_is_removed(self):
         policy = self.policy()
         self.group(policy)
         self.group(policy, "two")
@@ -260,7 +271,7 @@ class Removal(Tree):
         for kind in self.kinds:
             self.assertEqual(os.listdir(self.base(kind)), ["two"])
 
-    def test_waits_until_nobody_is_in_it_in_any_hierarchy(self):
+    def test_group_is_not_removed_while_any_hierarchy_has_a_process_in_it(self):
         policy = self.policy()
         self.group(policy)
         self.occupy("pids", "123\n")
@@ -270,7 +281,7 @@ class Removal(Tree):
         self.assertTrue(cgroup.remove(policy, "one"))
         self.assertEqual(os.listdir(self.base("pids")), [])
 
-    def test_of_what_has_gone_already(self):
+    def test_removal_of_a_group_that_is_gone_succeeds(self):
         self.assertTrue(cgroup.remove(self.policy(), "never-there"))
 
 
@@ -294,7 +305,7 @@ def own_groups():
 
 
 @unittest.skipUnless(own_groups(), "this machine does not let us make control groups of version 1")
-class Real(unittest.TestCase):
+class RealControlGroups(unittest.TestCase):
     """The kernel's own, of version 1."""
 
     def setUp(self):
@@ -304,9 +315,9 @@ class Real(unittest.TestCase):
             os.mkdir(folder)
             self.addCleanup(os.rmdir, folder)
             self.policy["cgroup"]["folders"][kind] = folder
-        self.group = Group(self.policy, "one")
+        self.group = ControlGroup(self.policy, "one")
         self.group.make()
-        for fd in (*self.group.counters.values(), *self.group.entrances):
+        for fd in (*self.group.counters.values(), *self.group.task_files):
             self.addCleanup(os.close, fd)
         self.addCleanup(self.remove)
 
@@ -317,7 +328,7 @@ class Real(unittest.TestCase):
             time.sleep(0.01)
 
     def run_inside(self, function):
-        """In a process that has joined; gives its status."""
+        """Runs in a process that has joined; gives its status."""
         pid = os.fork()
         if pid == 0:
             try:
@@ -334,7 +345,7 @@ class Real(unittest.TestCase):
         self.assertEqual(self.group.count("memory"), 1)
         self.assertEqual(self.run_inside(lambda: len(bytearray(b"x") * MIB) and 5) >> 8, 5)
 
-    def test_process_too_many_is_refused_and_counted(self):
+    def test_process_beyond_the_limit_is_refused_and_counted(self):
         def fork_on():
             children = []
             try:
@@ -353,7 +364,7 @@ class Real(unittest.TestCase):
         self.assertEqual(self.run_inside(fork_on) >> 8, 7)
         self.assertEqual(self.group.count("pids"), 1)
 
-    def test_is_not_removed_while_a_process_is_in_it(self):
+    def test_real_group_is_not_removed_while_a_process_is_in_it(self):
         pid = os.fork()
         if pid == 0:
             self.group.join()

@@ -1,4 +1,4 @@
-"""Files of a session are counted whatever stands among them, and growth is seen."""
+"""Tests that the files of a session are counted whatever is among them, and that growth over the quota is noticed."""
 
 import os
 import threading
@@ -6,19 +6,19 @@ import time
 import unittest
 from unittest import mock
 
-from children import become_nobody, in_child
-from folders import MIB, UNLINK, WAIT, Folders
+from child_process import become_nobody, in_child
 from harness import PATIENCE
+from usage_helpers import MIB, UNLINK, WAIT, Folders
 
 from cuvette_driver import disk
 from cuvette_driver.disk import Disk, count_files
 
 
-class Counting(Folders):
-    def test_nothing(self):
+class FileCounts(Folders):
+    def test_empty_folder_counts_as_nothing(self):
         self.assertEqual(self.count(), (0, 0))
 
-    def test_files_and_folders(self):
+    def test_bytes_and_entries_of_files_and_folders_are_counted(self):
         self.write("a/b/one", MIB)
         self.write("two", 2 * MIB)
         size, count = self.count()
@@ -26,13 +26,13 @@ class Counting(Folders):
         self.assertGreaterEqual(size, 3 * MIB)
         self.assertLess(size, 4 * MIB)
 
-    def test_several_folders(self):
+    def test_several_folders_are_counted_together(self):
         other = self.new_folder()
         self.write("one", MIB)
         os.mkdir(os.path.join(other, "two"))
         self.assertEqual(self.count(self.fd, self.open_folder(other))[1], 2)
 
-    def test_hard_links_take_room_once(self):
+    def test_hard_links_to_one_file_count_its_bytes_once(self):
         self.write("one", 4 * MIB)
         os.mkdir(self.path("below"))
         for number in range(5):
@@ -53,12 +53,12 @@ class Counting(Folders):
         self.assertEqual(count, 4)
         self.assertLess(size, MIB)
 
-    def test_sparse_files_take_what_they_take(self):
+    def test_sparse_file_counts_by_its_allocated_blocks(self):
         with open(self.path("sparse"), "wb") as file:
             file.truncate(1 << 40)
         self.assertLess(self.count()[0], MIB)
 
-    def test_deep_trees(self):
+    def test_tree_deeper_than_any_path_is_counted(self):
         """Longer than any path may be."""
         above = os.dup(self.fd)
         for _ in range(300):
@@ -69,12 +69,12 @@ class Counting(Folders):
         os.close(above)
         self.assertEqual(self.count()[1], 300)
 
-    def test_trees_that_are_too_deep_are_too_much(self):
+    def test_tree_beyond_the_deepest_level_counts_as_over_the_limit(self):
         with mock.patch.object(disk, "DEEPEST", 10):
             os.makedirs(self.path(*["x"] * 20))
             self.assertGreater(self.count()[1], 1 << 60)
 
-    def test_fifos_and_sockets_hold_nobody_up(self):
+    def test_fifos_and_sockets_do_not_block_the_count(self):
         import socket
 
         os.mkfifo(self.path("fifo"))
@@ -82,13 +82,13 @@ class Counting(Folders):
             listener.bind(self.path("sock"))
             self.assertEqual(self.count()[1], 2)
 
-    def test_odd_names(self):
+    def test_files_with_odd_names_are_counted(self):
         for name in (b"\xff\xfe", b"new\nline", b"-rf", b" ", b"..."):
             with open(os.path.join(os.fsencode(self.folder), name), "wb"):
                 pass
         self.assertEqual(self.count()[1], 5)
 
-    def test_no_descriptor_is_left_open(self):
+    def test_count_leaves_no_descriptor_open(self):
         os.makedirs(self.path("a", "b", "c"))
         before = os.listdir("/proc/self/fd")
         self.count()
@@ -96,7 +96,7 @@ class Counting(Folders):
             self.count()
         self.assertEqual(os.listdir("/proc/self/fd"), before)
 
-    def test_files_that_vanish_meanwhile(self):
+    def test_files_that_vanish_during_the_count_do_not_break_it(self):
         """Whatever it counts is no more than there ever was."""
         stop = threading.Event()
 
@@ -123,7 +123,7 @@ class Counting(Folders):
             stop.set()
             thread.join()
 
-    def test_closed_folders_count_as_one(self):
+    def test_unreadable_folder_counts_as_one_entry(self):
         os.makedirs(self.path("closed", "below"))
         os.chmod(self.path("closed"), 0)
         os.chmod(self.folder, 0o755)
@@ -136,7 +136,7 @@ class Counting(Folders):
         self.assertEqual(in_child(counted)[1], 1)
 
 
-class Room(Folders):
+class DiskQuota(Folders):
     """The room of a session on disk, as its files are."""
 
     def disk(self, mib=20, files=1000):
@@ -148,19 +148,19 @@ class Room(Folders):
         """At the latest when it counts in any case."""
         self.assert_soon(disk.is_over, "that it is over")
 
-    def test_within(self):
+    def test_session_within_its_quota_is_not_over(self):
         disk = self.disk()
         self.write("a", 5 * MIB)
         self.assertFalse(disk.is_over(0.0))
 
-    def test_grows_over_its_bytes(self):
+    def test_session_that_grows_over_its_bytes_is_over(self):
         disk = self.disk()
         self.write("a", 15 * MIB)
         self.assertFalse(disk.is_over(0.0))
         self.write("b", 6 * MIB)
         self.assert_over(disk)
 
-    def test_grows_over_its_count(self):
+    def test_session_that_grows_over_its_file_count_is_over(self):
         disk = self.disk(files=50)
         for number in range(49):
             self.write("f%d" % number)
@@ -168,7 +168,7 @@ class Room(Folders):
         os.mkdir(self.path("one-more"))
         self.assert_over(disk)
 
-    def test_at_the_brink(self):
+    def test_session_exactly_at_its_quota_is_over(self):
         """The kernel stops a single file there, and tells nobody but the code."""
         self.write("a", 8 * MIB)
         exact = count_files([self.fd])[0]
@@ -178,13 +178,13 @@ class Room(Folders):
         self.write("a", 8 * MIB)
         self.assert_over(disk)
 
-    def test_zero_is_no_limit(self):
+    def test_quota_of_zero_limits_nothing(self):
         disk = Disk([self.fd], 0, 0)
         disk.begin()
         self.write("a", 30 * MIB)
         self.assertFalse(disk.is_over(0.0))
 
-    def test_who_was_over_before_may_make_room(self):
+    def test_session_that_was_over_before_may_remove_files(self):
         self.write("a", 25 * MIB)
         self.write("b", 25 * MIB)
         disk = self.disk()
@@ -194,20 +194,20 @@ class Room(Folders):
         self.write("small")
         self.assertFalse(disk.is_over(0.0))
 
-    def test_who_was_over_before_may_not_grow(self):
+    def test_session_that_was_over_before_may_not_grow(self):
         self.write("a", 25 * MIB)
         disk = self.disk()
         self.write("b", 5 * MIB)
         self.assert_over(disk)
 
-    def test_who_was_over_and_made_room_is_not_over(self):
+    def test_session_that_removed_enough_files_is_no_longer_over(self):
         disk = self.disk()
         self.write("a", 25 * MIB)
         self.assert_over(disk)
         os.unlink(self.path("a"))
         self.assertFalse(disk.is_over(0.0))
 
-    def test_room_does_not_grow_with_each_execution_that_goes_over(self):
+    def test_quota_does_not_grow_with_each_execution_that_goes_over(self):
         disk = self.disk()
         for size in (25, 24, 23, 22, 21):
             disk.begin()
@@ -215,12 +215,12 @@ class Room(Folders):
             self.assert_over(disk)
             os.unlink(self.path("a"))
 
-    def test_files_that_are_open_and_have_no_name(self):
+    def test_unlinked_files_that_are_open_are_counted(self):
         disk = self.disk()
         self.start(UNLINK % (25 * MIB))
         self.assert_over(disk)
 
-    def test_files_that_are_open_and_have_no_name_among_others_that_come_and_go(self):
+    def test_unlinked_open_files_are_counted_while_other_processes_come_and_go(self):
         disk = self.disk()
         self.start(UNLINK % (25 * MIB))
         listed = os.listdir
@@ -228,7 +228,7 @@ class Room(Folders):
         with mock.patch.object(os, "listdir", lambda path: ["99999", *listed(path)] if isinstance(path, str) else listed(path)):
             self.assert_over(disk)
 
-    def test_files_that_are_mapped_and_have_no_name(self):
+    def test_unlinked_files_that_are_mapped_are_counted(self):
         disk = self.disk()
         code = (
             "import mmap, os\nfile = open('x', 'w+b')\nos.unlink('x')\nfile.truncate(%d)\nheld = mmap.mmap(file.fileno(), 0)\n"
@@ -238,12 +238,12 @@ class Room(Folders):
         self.assert_over(disk)
 
     @unittest.skipUnless(hasattr(os, "memfd_create"), "there are no files in memory")
-    def test_memory_is_not_taken_for_disk(self):
+    def test_anonymous_memory_is_not_counted_as_disk(self):
         disk = self.disk()
         self.start("import os\nfd = os.memfd_create('x')\nos.write(fd, bytes(%d))" % (25 * MIB) + WAIT)
         self.assertFalse(disk.is_over(0.0))
 
-    def test_folder_that_has_gone(self):
+    def test_folder_that_was_removed_is_not_over(self):
         """Its session is being removed: nothing is over, and nothing breaks."""
         os.mkdir(self.path("session"))
         fd = self.open_folder(self.path("session"))
@@ -253,10 +253,10 @@ class Room(Folders):
         self.assertFalse(disk.is_over(0.0))
 
 
-class HeldUp(Folders):
+class BlockedCount(Folders):
     """Code can keep others from looking at its memory; whoever watches it must not be kept from all else."""
 
-    def test_looking_at_what_is_mapped(self):
+    def test_count_goes_on_while_reading_a_process_map_blocks(self):
         let_go = threading.Event()
         self.addCleanup(let_go.set)
         with mock.patch.object(disk, "mapped_unlinked", lambda _: let_go.wait(PATIENCE) and ()):
@@ -269,7 +269,7 @@ class HeldUp(Folders):
             self.assertLess(time.monotonic() - began, PATIENCE)
 
 
-class Shortcut(Folders):
+class FileSystemCheck(Folders):
     """Files are not counted as long as the file system itself has not grown: with numbers of its own, since others use the real one, too."""
 
     def setUp(self):
@@ -286,7 +286,7 @@ class Shortcut(Folders):
         patch.start()
         self.addCleanup(patch.stop)
         self.disk = Disk([self.fd], 100 * MIB, 100)
-        self.disk.taken = lambda: self.taken
+        self.disk.filesystem_usage = lambda: self.taken
         self.disk.begin()
         self.counts = 0
 
@@ -305,53 +305,53 @@ class Shortcut(Folders):
     def is_over(self):
         return self.disk.is_over()
 
-    def test_is_taken_as_long_as_nothing_can_be_over(self):
+    def test_files_are_not_counted_while_the_file_system_has_not_grown_enough(self):
         for _ in range(10):
             self.grow(9, 9)
             self.assertFalse(self.is_over())
         self.assertEqual(self.counts, 0)
 
-    def test_misses_no_growth(self):
+    def test_growth_in_bytes_is_noticed_by_the_file_system_check(self):
         for _ in range(9):
             self.grow(11)
             self.assertFalse(self.is_over())
         self.grow(11)
         self.assertTrue(self.is_over())
 
-    def test_misses_no_growth_in_number(self):
+    def test_growth_in_file_count_is_noticed_by_the_file_system_check(self):
         for _ in range(9):
             self.grow(0, 11)
             self.assertFalse(self.is_over())
         self.grow(0, 11)
         self.assertTrue(self.is_over())
 
-    def test_growth_of_others_is_not_the_sessions(self):
+    def test_growth_of_other_sessions_is_not_counted_against_this_one(self):
         self.others_grow(500, 500)
         self.assertFalse(self.is_over())
         self.assertEqual(self.counts, 1)
 
-    def test_room_that_others_make_is_not_the_sessions(self):
+    def test_space_that_others_free_does_not_hide_growth(self):
         self.others_grow(-900, -900)
         self.assertFalse(self.is_over())
         self.grow(101)
         self.assertTrue(self.is_over())
 
-    def test_room_that_others_make_while_it_grows_hides_it_for_a_moment_only(self):
+    def test_space_that_others_free_meanwhile_hides_growth_only_until_the_next_count(self):
         self.grow(101)
         self.others_grow(-500)
         self.is_over()
         self.clock += 1.5
         self.assertTrue(self.is_over())
 
-    def test_file_system_that_does_not_count_its_files(self):
+    def test_growth_is_noticed_on_a_file_system_that_does_not_count_its_files(self):
         self.taken = (0, 0)
-        self.disk.taken = lambda: (0, 0)
+        self.disk.filesystem_usage = lambda: (0, 0)
         self.is_over()
         self.counted = (0, 200)
         self.clock += 1.5
         self.assertTrue(self.is_over())
 
-    def test_next_execution_starts_from_what_is_there(self):
+    def test_next_execution_starts_from_the_current_usage(self):
         self.grow(120)
         self.assertTrue(self.is_over())
         self.grow(-120)
@@ -359,7 +359,7 @@ class Shortcut(Folders):
         self.grow(110)
         self.assertTrue(self.is_over())
 
-    def test_counting_that_takes_long_is_done_seldom(self):
+    def test_slow_counts_are_repeated_less_often(self):
         def slow(_):
             self.clock += 2.0
             return self.count_now(_)
@@ -374,8 +374,8 @@ class Shortcut(Folders):
             self.assertEqual(self.counts, 1)
 
 
-class Descriptors(Folders):
-    def test_few_are_enough_to_count(self):
+class CountDescriptors(Folders):
+    def test_count_works_with_few_descriptors_left(self):
         """A session may have used up all but a few of what its own process may open."""
         os.makedirs(self.path("a", "b"))
 

@@ -1,4 +1,4 @@
-"""The egress process: connections of sessions reach the proxy whole, one session's limits and end are its own, and it never spins."""
+"""Tests that the egress process carries connections whole, keeps sessions apart, and never spins."""
 
 import os
 import resource
@@ -37,7 +37,7 @@ class Inside:
 
 
 class EgressTest(SessionTest):
-    """Of the harness it needs the patience and the folders only: there is no zygote, and the test itself is the proxy."""
+    """Needs only the waiting and the folders of the harness: there is no zygote, and the test itself is the proxy."""
 
     def setUp(self):
         self.path = os.path.join(self.new_folder(), "proxy")
@@ -111,29 +111,28 @@ class EgressTest(SessionTest):
         self.assertEqual(select.select([self.proxy], [], [], 0)[0], [])
 
 
-class Bytes(EgressTest):
-    def test_go_both_ways(self):
+class Transfers(EgressTest):
+    def test_bytes_are_carried_in_both_directions(self):
         self.assert_joined(*self.pair())
 
-    def test_end_of_the_client_leaves_the_answer_its_way(self):
-        client, server = self.pair()
-        client.sendall(b"a question")
-        client.shutdown(socket.SHUT_WR)
-        self.assertEqual(read_all(server), b"a question")
-        server.sendall(b"an answer")
-        server.close()
-        self.assertEqual(read_all(client), b"an answer")
+    def assert_half_closed(self, first, second):
+        """One side finishes sending, and the other can still send to it."""
+        first.sendall(b"first")
+        first.shutdown(socket.SHUT_WR)
+        self.assertEqual(read_all(second), b"first")
+        second.sendall(b"second")
+        second.close()
+        self.assertEqual(read_all(first), b"second")
 
-    def test_end_of_the_proxy_leaves_the_request_its_way(self):
+    def test_answer_arrives_after_the_client_has_finished_sending(self):
         client, server = self.pair()
-        server.sendall(b"enough")
-        server.shutdown(socket.SHUT_WR)
-        self.assertEqual(read_all(client), b"enough")
-        client.sendall(b"the rest")
-        client.close()
-        self.assertEqual(read_all(server), b"the rest")
+        self.assert_half_closed(client, server)
 
-    def test_large_and_both_ways_at_once(self):
+    def test_request_arrives_after_the_proxy_has_finished_sending(self):
+        client, server = self.pair()
+        self.assert_half_closed(server, client)
+
+    def test_large_transfers_in_both_directions_at_once_arrive_whole(self):
         client, server = self.pair()
         data = os.urandom(1 << 20) * (LARGE >> 20)
         writers = [threading.Thread(target=send_all, args=(sock, data)) for sock in (client, server)]
@@ -145,7 +144,7 @@ class Bytes(EgressTest):
             thread.join(PATIENCE * 3)
         self.assertTrue(got[client] == data and got[server] == data)
 
-    def test_wait_for_a_reader_that_does_not_read(self):
+    def test_backpressure_stops_a_writer_whose_reader_does_not_read(self):
         for fast, slow in (self.pair(), reversed(self.pair())):
             sent = self.fill(fast)
             self.assertLess(sent, LARGE)
@@ -153,20 +152,20 @@ class Bytes(EgressTest):
             fast.close()
             self.assertEqual(len(read_all(slow)), sent)
 
-    def test_of_the_other_way_go_on_while_one_way_is_full(self):
+    def test_one_direction_goes_on_while_the_other_is_full(self):
         client, server = self.pair()
         self.fill(server)
         client.sendall(b"still here")
         self.assertEqual(server.recv(100), b"still here")
 
-    def test_wait_for_a_slow_client_after_the_proxy_hung_up(self):
+    def test_slow_client_gets_everything_after_the_proxy_hung_up(self):
         client, server = self.pair(Inside(self, buffer=4096))  # So that the kernel does not take all of it in the end.
         sent = self.fill(server)
         server.close()
         self.assert_quiet()
         self.assertEqual(len(read_all(client)), sent)
 
-    def test_of_an_early_answer_arrive_although_the_request_was_not_read(self):
+    def test_early_answer_arrives_although_the_request_was_not_read(self):
         client, server = self.pair()
         self.fill(client)
         server.sendall(b"no")
@@ -183,25 +182,25 @@ class Bytes(EgressTest):
         return sent
 
 
-class Ends(EgressTest):
-    def test_of_a_client_closes_the_proxys_side(self):
+class ClosedConnections(EgressTest):
+    def test_closed_client_closes_the_connection_to_the_proxy(self):
         client, server = self.pair()
         client.close()
         self.assert_closed(server)
 
-    def test_of_a_client_by_reset_closes_the_proxys_side(self):
+    def test_client_reset_closes_the_connection_to_the_proxy(self):
         client, server = self.pair()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         client.close()
         self.assert_closed(server)
 
-    def test_of_the_proxys_side_closes_the_client(self):
+    def test_closed_proxy_connection_closes_the_client(self):
         client, server = self.pair()
         server.close()
         self.assert_closed(client)
         self.assert_quiet()
 
-    def test_of_a_session_closes_its_listener_and_its_connections_only(self):
+    def test_ended_session_closes_only_its_own_listener_and_connections(self):
         other = Inside(self)
         mine, theirs = self.pair(), self.pair(other)
         self.inside.end()
@@ -211,14 +210,14 @@ class Ends(EgressTest):
         self.assert_joined(*theirs)
         self.assert_joined(*self.pair(other))
 
-    def test_of_the_orders_ends_the_process_and_all_connections(self):
+    def test_end_of_the_zygote_ends_the_egress_process_and_all_connections(self):
         pair = self.pair()
         self.orders.close()
         for sock in pair:
             self.assert_closed(sock)
         self.assertEqual(self.process.wait(PATIENCE), 0)
 
-    def test_leave_no_descriptor_behind(self):
+    def test_ended_connections_and_sessions_leave_no_descriptor_open(self):
         self.assert_joined(*self.pair())
         before = len(self.descriptors())
         other = Inside(self)
@@ -239,8 +238,8 @@ class Ends(EgressTest):
         return False
 
 
-class Limits(EgressTest):
-    def test_further_connections_of_a_session_wait_for_their_turn(self):
+class ConnectionLimits(EgressTest):
+    def test_connections_beyond_a_sessions_limit_wait(self):
         pairs = [self.pair() for _ in range(MOST)]
         late = self.connect()
         late.sendall(b"at last")
@@ -250,7 +249,7 @@ class Limits(EgressTest):
             sock.close()
         self.assertEqual(self.accept().recv(100), b"at last")
 
-    def test_connections_that_the_proxy_closed_take_no_place_though_clients_hold_on_to_them(self):
+    def test_connections_that_the_proxy_closed_do_not_count_while_clients_keep_them_open(self):
         pairs = [self.pair() for _ in range(MOST)]
         for client, server in pairs:
             server.shutdown(socket.SHUT_WR)
@@ -258,7 +257,7 @@ class Limits(EgressTest):
             server.close()
         self.assert_joined(*self.pair())
 
-    def test_without_descriptors_a_client_waits_until_there_are_some(self):
+    def test_client_waits_until_a_descriptor_is_free(self):
         self.assert_joined(*self.pair())
         before = resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (1 + max(self.descriptors()), before[1]))
@@ -268,13 +267,13 @@ class Limits(EgressTest):
         resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, before)
         self.assertEqual(self.accept().recv(100), b"at last")
 
-    def test_an_order_without_its_descriptors_is_let_pass(self):
+    def test_order_without_its_descriptors_is_ignored(self):
         with socket.socket() as alone:
             socket.send_fds(self.orders, [b"\n"], [alone.fileno()])
         self.orders.sendall(b"\n")
         self.assert_joined(*self.pair(Inside(self)))
 
-    def test_a_proxy_that_is_away_closes_the_client_and_may_come_back(self):
+    def test_client_is_closed_while_the_proxy_is_away_and_served_when_it_is_back(self):
         self.proxy.close()
         self.assert_closed(self.connect())
         os.unlink(self.path)

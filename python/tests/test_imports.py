@@ -1,4 +1,4 @@
-"""Missing packages: asked for once, at the user's own import, and the cell goes on where it stood."""
+"""Tests that missing packages are asked for once, at an import of user code, and that the cell goes on from there."""
 
 import os
 import unittest
@@ -7,7 +7,7 @@ from harness import SessionTest
 
 
 class MissingPackages(SessionTest):
-    def test_asked_for_at_a_plain_import(self):
+    def test_missing_package_is_asked_for_at_a_plain_import(self):
         for code, name in (
             ("import missing_a", "missing_a"),
             ("import missing_b as b", "missing_b"),
@@ -24,11 +24,11 @@ class MissingPackages(SessionTest):
             self.assertIn("No module named '%s'" % name, outcome.error["evalue"])
             self.assert_no_driver_frames(outcome)
 
-    def test_asked_for_once(self):
+    def test_missing_package_is_asked_for_once(self):
         self.assertEqual(self.session.run("import missing_once").installs, ["missing_once"])
         self.assertEqual(self.session.run("import missing_once").installs, [])
 
-    def test_not_asked_for_where_failure_is_expected(self):
+    def test_missing_package_is_not_asked_for_inside_a_try_or_suppress(self):
         for code in (
             "try:\n    import missing_a\nexcept ImportError:\n    pass",
             "try:\n    import missing_a\nexcept ModuleNotFoundError:\n    pass",
@@ -42,29 +42,31 @@ class MissingPackages(SessionTest):
         ):
             self.assertEqual(self.run_ok(code).installs, [], code)
 
-    def test_not_asked_for_by_other_means(self):
+    def test_missing_package_is_not_asked_for_by_import_module_or_exec(self):
         for code in ("import importlib\nimportlib.import_module('missing_a')", "__import__('missing_a')", "exec('import missing_a')"):
             outcome = self.session.run(code)
             self.assertEqual((outcome.installs, outcome.done["ename"]), ([], "ModuleNotFoundError"), code)
 
-    def test_not_asked_for_inside_a_library(self):
+    def test_missing_package_is_not_asked_for_inside_a_library(self):
         folder = self.new_folder()
         with open(os.path.join(folder, "library_of_ours.py"), "w") as file:
             file.write("import missing_dependency\n")
         outcome = self.session.run("import sys\nsys.path.append(%r)\nimport library_of_ours" % folder)
         self.assertEqual((outcome.installs, outcome.done["ename"]), ([], "ModuleNotFoundError"))
 
-    def test_not_asked_for_in_a_thread(self):
-        outcome = self.run_ok("import threading\ndef f():\n    try: import missing_a\n    except ImportError: print('no')\nt = threading.Thread(target=f)\nt.start()\nt.join()")
+    def test_missing_package_is_not_asked_for_in_a_thread(self):
+        outcome = self.run_ok(
+            "import threading\ndef f():\n    try: import missing_a\n    except ImportError: print('no')\nt = threading.Thread(target=f)\nt.start()\nt.join()"
+        )
         self.assertEqual((outcome.installs, outcome.stdout), ([], "no\n"))
 
-    def test_hint_is_in_the_error(self):
+    def test_hint_of_the_server_is_in_the_import_error(self):
         outcome = self.session.run("import missing_hinted", answer=lambda name: {"installed": False, "hint": "Try another name."})
         self.assertEqual(outcome.error["evalue"], "No module named 'missing_hinted'. Try another name.")
         self.assertIn("import missing_hinted", outcome.traceback)
         self.assert_no_driver_frames(outcome)
 
-    def test_cell_goes_on_after_the_package_came(self):
+    def test_cell_goes_on_after_the_package_was_installed(self):
         folder = self.new_folder()
 
         def install(name):
@@ -81,18 +83,18 @@ class MissingPackages(SessionTest):
         self.assertEqual((outcome.stdout, outcome.result), ("once\n", "(42, 43, 1)"))
         self.assertEqual(self.session.value("newly_there.value"), 42)
 
-    def test_said_to_be_there_but_is_not(self):
+    def test_package_that_was_installed_but_is_not_found_is_an_import_error(self):
         outcome = self.session.run("import missing_liar", answer=lambda name: {"installed": True})
         self.assertEqual((outcome.installs, outcome.done["ename"]), (["missing_liar"], "ModuleNotFoundError"))
         self.assert_works()
 
-    def test_missing_part_of_a_package(self):
+    def test_missing_submodule_of_an_installed_package_is_an_import_error(self):
         outcome = self.session.run("import json.missing_part")
         self.assertEqual(outcome.done["ename"], "ModuleNotFoundError")
         self.assertIn("json.missing_part", outcome.error["evalue"])
         self.assert_works()
 
-    def test_time_out_while_the_question_is_open(self):
+    def test_time_limit_holds_while_an_install_is_awaited(self):
         self.session.start("import missing_slow", timeout=0.2)
         events = [self.session.receive()["ev"], self.session.receive()["ev"]]
         self.assertEqual(events, ["install", "error"])
@@ -101,14 +103,14 @@ class MissingPackages(SessionTest):
         self.session.send("answer", installed=True)
         self.assert_works()
 
-    def test_time_out_has_no_driver_frames(self):
+    def test_time_out_during_an_install_has_no_driver_frames(self):
         self.session.start("import missing_slow", timeout=0.2)
         self.session.receive()
         event = self.session.receive()
         self.assertEqual(event["ename"], "KeyboardInterrupt")
         self.assertNotIn("cuvette_driver", "\n".join(event["traceback"]))
 
-    def test_other_questions_while_the_question_is_open(self):
+    def test_variables_request_during_an_install_is_answered_afterwards(self):
         self.session.start("before = 1\nimport missing_open\n")
         self.assertEqual(self.session.receive()["ev"], "install")
         self.session.send("variables", id="v")
@@ -119,7 +121,7 @@ class MissingPackages(SessionTest):
         listed = next(event for event in events if event["ev"] == "variables")
         self.assertEqual([entry["name"] for entry in listed["variables"]], ["before"])
 
-    def test_a_late_answer_is_not_taken_for_the_next(self):
+    def test_late_answer_to_an_install_is_not_taken_for_the_next_one(self):
         self.session.start("import missing_first", timeout=0.2)
         self.session.receive()
         self.session.receive()

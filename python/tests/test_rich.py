@@ -1,4 +1,4 @@
-"""With IPython, pandas and matplotlib: rich results, figures, magics."""
+"""Tests sessions with IPython, pandas and matplotlib: rich results, figures, magics."""
 
 import base64
 import importlib.util
@@ -28,22 +28,22 @@ class PreloadedTest(RichTest):
 
 
 class Pandas(PreloadedTest):
-    def test_frame_is_shown_as_text_and_html(self):
+    def test_data_frame_result_has_text_and_html(self):
         outcome = self.run_ok("import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': ['x', 'y']})")
         data = outcome.of("result")[0]["data"]
         self.assertIn("0  1  x", data["text/plain"])
         self.assertIn("<table", data["text/html"])
 
-    def test_displayed_frame(self):
+    def test_displayed_data_frame_has_text_and_html(self):
         outcome = self.run_ok("import pandas as pd\ndisplay(pd.DataFrame({'a': [1]}))\nNone")
         self.assertIn("<table", outcome.of("display")[0]["data"]["text/html"])
 
-    def test_error_of_the_library_has_no_driver_frames(self):
+    def test_error_inside_of_pandas_has_no_driver_frames(self):
         outcome = self.session.run("import pandas as pd\npd.DataFrame({'a': [1]})['missing']")
         self.assertEqual(outcome.done["ename"], "KeyError")
         self.assert_no_driver_frames(outcome)
 
-    def test_variables(self):
+    def test_arrays_and_data_frames_are_listed_with_shape_and_dtype(self):
         self.run_ok("import pandas as pd, numpy as np\nframe = pd.DataFrame({'a': [1.0] * 10})\narray = np.zeros((3, 4))\nseries = frame['a']")
         found = {entry.pop("name"): entry for entry in self.session.variables()}
         self.assertEqual(sorted(found), ["array", "frame", "np", "pd", "series"])
@@ -63,12 +63,12 @@ class Figures(PreloadedTest):
         self.assertGreater(min(size_of(images(outcome)[0])), 100)
         self.assertEqual([event["ev"] for event in outcome.events], ["display", "done"])
 
-    def test_figure_is_shown_by_show_in_its_place(self):
+    def test_figure_is_shown_by_show_in_order_with_output(self):
         outcome = self.run_ok("import matplotlib.pyplot as plt\nprint('before')\nplt.plot([1, 2])\nplt.show()\nprint('after')")
         shown = [event["text"].strip() if event["ev"] == "stream" else event["ev"] for event in outcome.events]
         self.assertEqual([item for item in shown if item], ["before", "display", "after", "done"])
 
-    def test_several_figures(self):
+    def test_several_figures_of_a_cell_are_all_shown(self):
         outcome = self.run_ok("import matplotlib.pyplot as plt\nfor n in range(3):\n    plt.figure(figsize=(n + 2, 2))\n    plt.plot([1, n])")
         widths = [size_of(image)[0] for image in images(outcome)]
         self.assertEqual(len(widths), 3)
@@ -99,7 +99,7 @@ class Figures(PreloadedTest):
         self.assertEqual((outcome.done["ename"], len(images(outcome))), ("ZeroDivisionError", 1))
         self.assertEqual(self.run_ok("1").of("display"), [])
 
-    def test_figure_that_cannot_be_drawn_fails_once(self):
+    def test_figure_that_cannot_be_drawn_fails_only_its_own_cell(self):
         outcome = self.session.run("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.title('$\\\\nosuchmacro{$');")
         self.assertEqual(outcome.done["status"], "error")
         self.assert_no_driver_frames(outcome)
@@ -114,18 +114,18 @@ class Figures(PreloadedTest):
     def test_small_figure_has_no_preview(self):
         self.assertNotIn("preview", self.run_ok("import matplotlib.pyplot as plt\nplt.plot([1, 2]);").of("display")[0])
 
-    def test_matplotlib_magic_does_no_harm(self):
+    def test_matplotlib_magic_keeps_the_sessions_backend(self):
         for magic in ("%matplotlib inline", "%matplotlib", "%matplotlib notebook"):
             outcome = self.run_ok(magic + "\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);")
             self.assertEqual(len(images(outcome)), 1, magic)
             self.assertEqual(outcome.stderr, "", magic)
 
-    def test_another_backend_is_left_alone(self):
+    def test_backend_that_code_chose_is_left_alone(self):
         outcome = self.run_ok("import matplotlib\nmatplotlib.use('agg')\nimport matplotlib.pyplot as plt\nplt.plot([1]);")
         self.assertEqual(outcome.of("display"), [])
         self.assertEqual(self.session.value("len(plt.get_fignums())"), 1)
 
-    def test_stopped_while_drawing(self):
+    def test_drawing_of_a_figure_is_interrupted_at_the_time_limit(self):
         outcome = self.session.run("import matplotlib.pyplot as plt, time\nplt.plot([1])\nplt.gcf().savefig = lambda *a, **k: time.sleep(60)", timeout=2)
         self.assertEqual(outcome.done["stopped"]["why"], "timeout", outcome)
         self.assertNotIn("death", outcome.done)
@@ -133,7 +133,7 @@ class Figures(PreloadedTest):
 
 
 class FiguresOfALateImport(RichTest):
-    def test_figure_is_shown_by_show_and_at_the_end(self):
+    def test_figure_of_a_late_import_is_shown_by_show_and_at_the_end(self):
         outcome = self.run_ok("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('after')\nplt.plot([3, 4]);")
         shown = [event["text"].strip() if event["ev"] == "stream" else event["ev"] for event in outcome.events]
         self.assertEqual([item for item in shown if item], ["display", "after", "display", "done"])
@@ -141,11 +141,11 @@ class FiguresOfALateImport(RichTest):
     def test_matplotlib_alone_does_not_import_pyplot(self):
         self.assertEqual(self.session.value("import sys, matplotlib\n'matplotlib.pyplot' in sys.modules"), False)
 
-    def test_looking_for_matplotlib_does_not_disturb_it(self):
+    def test_find_spec_of_matplotlib_does_not_disturb_its_import(self):
         self.run_ok("import importlib.util\nimportlib.util.find_spec('matplotlib');")
         self.assertEqual(len(images(self.run_ok("import matplotlib.pyplot as plt\nplt.plot([1, 2]);"))), 1)
 
-    def test_backend_of_the_environment_is_left_alone(self):
+    def test_backend_set_by_the_environment_is_left_alone(self):
         self.session = self.new_session(env={**os.environ, "MPLBACKEND": "agg"})
         self.assertEqual(self.run_ok("import matplotlib.pyplot as plt\nplt.plot([1]);").of("display"), [])
 
@@ -158,34 +158,34 @@ class FiguresOfALateImport(RichTest):
 
 
 class Magics(RichTest):
-    def test_line_magic(self):
+    def test_line_magic_runs(self):
         self.assertEqual(self.session.value("%pwd"), os.path.join(self.zygote.folder, "work"))
 
-    def test_shell_commands(self):
+    def test_shell_command_runs_with_its_output_captured(self):
         outcome = self.run_ok("name = 'world'\n!echo hello {name}")
         self.assertEqual(outcome.stdout, "hello world\n")
         self.assertEqual(self.session.value("lines = !printf 'a\\nb'\nlist(lines)"), ["a", "b"])
 
-    def test_shell_commands_see_local_variables(self):
+    def test_shell_command_sees_python_variables(self):
         self.assertEqual(self.run_ok("def f():\n    inner = 'local'\n    !echo {inner}\nf()").stdout, "local\n")
 
-    def test_cell_magics(self):
+    def test_cell_magics_run(self):
         outcome = self.run_ok("%%time\nx = 1\nx + 1")
         self.assertIn("Wall time", outcome.stdout)
         self.assertEqual(outcome.result, "2")
         self.assertEqual(self.run_ok("%%bash\necho from bash").stdout, "from bash\n")
 
-    def test_unknown_magic(self):
+    def test_unknown_magic_is_an_error_of_the_cell(self):
         outcome = self.session.run("%no_such_magic")
         self.assertIn("no_such_magic", outcome.printed + outcome.traceback)
         self.assert_works()
 
-    def test_last_values(self):
+    def test_ipython_names_of_last_values_work(self):
         self.run_ok("6 * 7")
         self.assertEqual(self.session.value("_ + 1"), 43)
         self.assertEqual(self.session.value("Out[1], _1, _2"), (42, 42, 43))
 
-    def test_help(self):
+    def test_question_mark_shows_help(self):
         outcome = self.run_ok("len?")
         self.assertIn("Return the number of items", outcome.stdout + str(outcome.of("display")))
 
@@ -193,7 +193,7 @@ class Magics(RichTest):
         self.assertIsNone(self.run_ok("%time 5;").result)
         self.assertEqual(self.run_ok("6").result, "6")
 
-    def test_errors_in_magics_have_no_driver_frames(self):
+    def test_errors_in_a_cell_with_magics_have_no_driver_frames(self):
         outcome = self.session.run("%pwd\ndef f():\n    return 1 / 0\nf()")
         self.assertEqual(outcome.done["ename"], "ZeroDivisionError")
         self.assertIn("return 1 / 0", outcome.traceback)
@@ -204,24 +204,24 @@ class Magics(RichTest):
         self.assertEqual((outcome.done["status"], outcome.done["ename"]), ("error", "ZeroDivisionError"))
         self.assert_no_driver_frames(outcome)
 
-    def test_time_out_in_a_magic(self):
+    def test_magic_is_interrupted_at_the_time_limit(self):
         outcome = self.session.run("%%time\nimport time\ntime.sleep(60)", timeout=0.3)
         self.assertEqual(outcome.done["stopped"], {"why": "timeout", "rung": "interrupted"})
         self.assertNotIn("cuvette_driver", outcome.traceback + outcome.printed)
         self.assert_works()
 
-    def test_exit_in_a_cell_with_magics(self):
+    def test_sys_exit_in_a_cell_with_magics_reports_its_code(self):
         self.run_ok("kept = 1")
         outcome = self.session.run("%pwd\nexit(3)")
         self.assertEqual((outcome.done["status"], outcome.done["code"]), ("exit", 3))
         self.assertEqual(self.session.value("kept"), 1)
 
-    def test_await_with_magics_shares_the_loop(self):
+    def test_await_in_a_cell_with_magics_uses_the_sessions_event_loop(self):
         self.run_ok("import asyncio\nqueue = asyncio.Queue()\nawait queue.put('over the cells')\nloop = asyncio.get_running_loop()\nawait asyncio.sleep(0)")
         outcome = self.run_ok("here = %pwd\nsame = asyncio.get_running_loop() is loop\nprint(await queue.get(), same)")
         self.assertEqual(outcome.stdout, "over the cells True\n")
 
-    def test_missing_package_in_a_cell_with_magics(self):
+    def test_missing_package_is_asked_for_in_a_cell_with_magics(self):
         self.assertEqual(self.session.run("%pwd\nimport missing_in_magics").installs, ["missing_in_magics"])
         self.assertEqual(self.run_ok("%pwd\ntry: import missing_guarded\nexcept ImportError: pass").installs, [])
 
@@ -230,18 +230,18 @@ class Magics(RichTest):
         shown = [(event["data"]["text/plain"], event["display_id"], event["update"]) for event in outcome.of("display")]
         self.assertEqual(shown, [("'one'", "it", False), ("'two'", "it", True)])
 
-    def test_rich_objects(self):
+    def test_ipython_display_objects_are_shown(self):
         outcome = self.run_ok("from IPython.display import HTML, Markdown, display\ndisplay(Markdown('*m*'))\nHTML('<i>h</i>')")
         self.assertEqual(outcome.of("display")[0]["data"]["text/markdown"], "*m*")
         self.assertEqual(outcome.of("result")[0]["data"]["text/html"], "<i>h</i>")
 
-    def test_names_of_ipython_are_no_variables(self):
+    def test_names_that_ipython_defines_are_not_listed_as_variables(self):
         self.run_ok("%pwd")
         self.run_ok("mine = 1\nmine")
         self.run_ok("x = !echo x")
         self.assertEqual([entry["name"] for entry in self.session.variables()], ["mine", "x"])
 
-    def test_autoreload(self):
+    def test_autoreload_reloads_changed_modules(self):
         folder = self.new_folder()
         path = os.path.join(folder, "changing_module.py")
         with open(path, "w") as file:

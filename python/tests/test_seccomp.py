@@ -1,4 +1,4 @@
-"""The filter of system calls: read as the kernel reads it, for both machines; and installed for real."""
+"""Tests the seccomp filter: interpreted as the kernel does, for both machines, and installed for real."""
 
 import ctypes
 import errno
@@ -14,11 +14,11 @@ import sys
 import threading
 import unittest
 
-from children import Killed, errno_of, in_child, status_of
+from child_process import Killed, errno_of, in_child, status_of
 from harness import DRIVER
 
 sys.path.insert(0, os.path.dirname(DRIVER))
-from cuvette_driver import seccomp  # noqa: E402
+from cuvette_driver import seccomp
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 COLUMNS = {"x86_64": 0, "aarch64": 1}
@@ -73,10 +73,10 @@ def each_machine():
         yield column, lambda number, *arguments, program=program, machine=machine: interpret(program, number, arguments, machine=machine)
 
 
-class Read(unittest.TestCase):
+class InterpretedFilter(unittest.TestCase):
     """Each test for both machines, on either."""
 
-    def test_is_a_program_that_the_kernel_takes(self):
+    def test_filter_is_a_valid_bpf_program(self):
         for machine in MACHINES:
             program = seccomp.build(machine)
             self.assertEqual(len(program) % 8, 0)
@@ -97,7 +97,7 @@ class Read(unittest.TestCase):
             for name, numbers in seccomp.ABSENT.items():
                 self.assertEqual(ask(numbers[column]), refused_with(errno.ENOSYS), name)
 
-    def test_what_lets_code_out_is_among_the_refused(self):
+    def test_calls_that_would_let_code_escape_are_refused(self):
         for name in ("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "setns", "mount", "umount2", "pivot_root", "chroot", "bpf"):
             self.assertIn(name, seccomp.REFUSED)
         for name in ("perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key", "kexec_load", "init_module", "open_by_handle_at"):
@@ -113,7 +113,7 @@ class Read(unittest.TestCase):
                 self.assertEqual(ask(number), ALLOWED, number)
                 self.assertEqual(ask(number, *[(1 << 64) - 1] * 6), ALLOWED, number)
 
-    def test_numbers_are_the_kernels(self):
+    def test_system_call_numbers_are_those_of_the_kernel_headers(self):
         checked = 0
         for machine, column in COLUMNS.items():
             if not os.path.exists(HEADERS[machine]):
@@ -128,12 +128,12 @@ class Read(unittest.TestCase):
         if not checked:
             self.skipTest("there are no kernel headers")
 
-    def test_clone_without_namespaces(self):
+    def test_clone_without_namespace_flags_is_allowed(self):
         for column, ask in each_machine():
             for flags in (0, THREAD, FORK, signal.SIGCHLD, 0x4111):
                 self.assertEqual(ask(seccomp.CLONE[column], flags), ALLOWED, hex(flags))
 
-    def test_clone_and_unshare_with_namespaces(self):
+    def test_clone_and_unshare_with_namespace_flags_are_refused(self):
         for column, ask in each_machine():
             for flag in NAMESPACE_FLAGS:
                 for flags in (flag, flag | THREAD, flag | FORK, flag | 1 << 40, -1 & (1 << 64) - 1):
@@ -141,30 +141,30 @@ class Read(unittest.TestCase):
                     self.assertEqual(ask(seccomp.UNSHARE[column], flags), refused_with(errno.EPERM), hex(flags))
             self.assertEqual(ask(seccomp.UNSHARE[column], NEW_TIME), refused_with(errno.EPERM))
 
-    def test_unshare_of_what_is_no_namespace(self):
+    def test_unshare_without_namespace_flags_is_allowed(self):
         for column, ask in each_machine():
             for flags in (0, 0x200, 0x400, 0x40000):
                 self.assertEqual(ask(seccomp.UNSHARE[column], flags), ALLOWED, hex(flags))
 
-    def test_flags_count_only_where_they_are(self):
+    def test_namespace_flags_in_other_arguments_are_ignored(self):
         for column, ask in each_machine():
             self.assertEqual(ask(seccomp.CLONE[column], 0, *[(1 << 64) - 1] * 5), ALLOWED)
 
-    def test_families_of_sockets(self):
+    def test_only_local_and_ip_sockets_are_allowed(self):
         for column, ask in each_machine():
             for family in range(64):
                 for high in (0, 1 << 32):
                     expected = ALLOWED if family in (1, 2, 10, 16) else refused_with(errno.EAFNOSUPPORT)
                     self.assertEqual(ask(seccomp.SOCKET[column], high | family, 1, 0), expected, family)
 
-    def test_protocols_of_netlink(self):
+    def test_only_the_route_protocol_of_netlink_is_allowed(self):
         for column, ask in each_machine():
             self.assertEqual(ask(seccomp.SOCKET[column], 16, 3, 0), ALLOWED)
             for protocol in (*range(1, 32), 1 << 31):
                 self.assertEqual(ask(seccomp.SOCKET[column], 16, 3, protocol), refused_with(errno.EAFNOSUPPORT), protocol)
             self.assertEqual(ask(seccomp.SOCKET[column], 2, 1, 9), ALLOWED)
 
-    def test_typing_into_a_terminal(self):
+    def test_ioctls_that_type_into_a_terminal_are_refused(self):
         for column, ask in each_machine():
             for request in (0x5412, 0x541C):
                 for high in (0, 1 << 32, 0xFFFFFFFF << 32):
@@ -172,7 +172,7 @@ class Read(unittest.TestCase):
             for request in (0x5401, 0x5411, 0x5413, 0x8912, 0x541B):
                 self.assertEqual(ask(seccomp.IOCTL[column], 0x5412, request, 0x5412), ALLOWED, hex(request))
 
-    def test_limits_of_another_process(self):
+    def test_prlimit_of_another_process_is_refused(self):
         for column, ask in each_machine():
             for pid in (1, 2, 3, 40, 1 << 22, -1):
                 for new in (1, 0x7FFF_0000_1000, 1 << 32, -1):
@@ -181,7 +181,7 @@ class Read(unittest.TestCase):
             for pid in (0, seccomp.OWN):
                 self.assertEqual(ask(seccomp.PRLIMIT[column], pid, 7, 1 << 33, 0), ALLOWED)
 
-    def test_scheduling_of_the_keeper(self):
+    def test_scheduling_calls_on_the_keeper_are_refused(self):
         for column, ask in each_machine():
             for name, numbers in seccomp.SCHEDULING.items():
                 for high in (0, 1 << 32):
@@ -189,7 +189,7 @@ class Read(unittest.TestCase):
                 for pid in (0, 2, 40):
                     self.assertEqual(ask(numbers[column], pid, 1, 1), ALLOWED, name)
 
-    def test_priorities_of_one_process_that_is_not_the_keeper(self):
+    def test_priorities_may_be_set_only_of_one_process_that_is_not_the_keeper(self):
         for column, ask in each_machine():
             for numbers, process in ((seccomp.SETPRIORITY, 0), (seccomp.IOPRIO_SET, 1)):
                 for kind in range(5):
@@ -197,26 +197,26 @@ class Read(unittest.TestCase):
                         expected = ALLOWED if kind == process and who != 1 else refused_with(errno.EPERM)
                         self.assertEqual(ask(numbers[column], kind, who, 10), expected, (kind, who))
 
-    def test_numbers_of_x32(self):
+    def test_x32_system_calls_are_refused(self):
         program = seccomp.build("x86_64")
         for number in (0, 39, 101, 512, 520, 547, 0x3FFFFFFF):
             self.assertEqual(interpret(program, 0x40000000 | number), refused_with(errno.ENOSYS))
         self.assertEqual(interpret(program, 0xFFFFFFFF), refused_with(errno.ENOSYS))
 
-    def test_calls_of_another_machine_kill(self):
+    def test_calls_of_another_architecture_kill_the_process(self):
         for machine, own in MACHINES.items():
             program = seccomp.build(machine)
             for foreign in {*MACHINES.values(), 0x40000003, 0x40000028, 0, 0xFFFFFFFF} - {own}:
                 for number in (0, 1, 39, 60):
                     self.assertEqual(interpret(program, number, architecture=foreign, machine=machine), KILLED)
 
-    def test_machine_that_is_not_known(self):
+    def test_unknown_machine_has_an_empty_filter(self):
         for machine in ("riscv64", "i686", "armv7l", ""):
             self.assertEqual(seccomp.build(machine), b"")
 
 
 @unittest.skipUnless(sys.platform == "linux" and seccomp.is_known(), "there is no filter for this machine")
-class Installed(unittest.TestCase):
+class InstalledFilter(unittest.TestCase):
     """In a process of its own, which keeps all its rights but for the filter."""
 
     def filtered(self, function):
@@ -231,24 +231,24 @@ class Installed(unittest.TestCase):
         numbers = {**seccomp.REFUSED, **seccomp.ABSENT, **SPECIAL}
         return self.filtered(lambda: system_call(numbers[name][COLUMNS[os.uname().machine]], *arguments))
 
-    def test_is_told_in_the_status(self):
+    def test_installed_filter_shows_in_the_process_status(self):
         status = self.filtered(status_of)
         self.assertEqual((status["Seccomp"], status["NoNewPrivs"]), ("2", "1"))
 
-    def test_refused_calls_fail(self):
+    def test_refused_calls_fail_under_the_installed_filter(self):
         for name in ("ptrace", "process_vm_readv", "keyctl", "bpf", "perf_event_open", "userfaultfd", "mount", "chroot", "setns", "pidfd_getfd"):
             self.assertEqual(self.call(name), errno.EPERM, name)
         for name in ("clone3", "io_uring_setup"):
             self.assertEqual(self.call(name), errno.ENOSYS, name)
 
-    def test_namespaces_fail(self):
+    def test_namespaces_cannot_be_made_under_the_installed_filter(self):
         for flag in (*NAMESPACE_FLAGS, NEW_TIME):
             self.assertEqual(self.call("unshare", flag), errno.EPERM, hex(flag))
         for flag in NAMESPACE_FLAGS:
             self.assertEqual(self.call("clone", flag | signal.SIGCHLD), errno.EPERM, hex(flag))
         self.assertEqual(self.call("unshare", 0x400), 0)
 
-    def test_sockets(self):
+    def test_only_local_and_ip_sockets_open_under_the_installed_filter(self):
         def tried():
             makes = [(family, kind, protocol) for family in (1, 2, 10) for kind in (1, 2) for protocol in (0,)]
             makes += [(16, 3, 0), (16, 3, 9), (17, 3, 0), (40, 1, 0), (38, 5, 0), (31, 1, 0)]
@@ -260,7 +260,7 @@ class Installed(unittest.TestCase):
         expected = [0, 0, 0, 0, *([0] * 2 if has_ipv6 else [errno.EAFNOSUPPORT] * 2), 0, *refused]
         self.assertEqual(self.filtered(tried), expected)
 
-    def test_ordinary_work_goes_on(self):
+    def test_ordinary_programs_work_under_the_installed_filter(self):
         def works():
             done = []
             thread = threading.Thread(target=done.append, args=("thread",))
@@ -285,12 +285,12 @@ class Installed(unittest.TestCase):
 
         self.assertEqual(self.filtered(works), ["thread", "program", "shell", "socket", 7, "mmap", 0, True])
 
-    def test_limits_are_set_for_oneself_alone(self):
+    def test_process_may_set_only_its_own_limits(self):
         def tried():
             least = (16, 16)
             own = [errno_of(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))]
             own += [errno_of(lambda pid=pid: resource.prlimit(pid, resource.RLIMIT_NOFILE, (32, 32))) for pid in (0, os.getpid())]
-            own.append(subprocess.run(["sh", "-c", "ulimit -n 20 && ulimit -n"], stdout=subprocess.PIPE).stdout.decode())
+            own.append(subprocess.run(["sh", "-c", "ulimit -n 20 && ulimit -n"], check=False, stdout=subprocess.PIPE).stdout.decode())
             child = subprocess.Popen(["sleep", "60"])
             try:
                 others = [errno_of(lambda pid=pid: resource.prlimit(pid, resource.RLIMIT_NOFILE, least)) for pid in (os.getppid(), child.pid)]
@@ -302,7 +302,7 @@ class Installed(unittest.TestCase):
 
         self.assertEqual(self.filtered(tried), [[0, 0, 0, "20\n"], [errno.EPERM] * 2, 0])
 
-    def test_priorities_are_still_ones_own(self):
+    def test_process_may_set_priorities_only_of_its_own_processes(self):
         def tried():
             child = subprocess.Popen(["sleep", "60"])
             try:
@@ -320,15 +320,15 @@ class Installed(unittest.TestCase):
 
         self.assertEqual(self.filtered(tried), [0, 0, 0, *[errno.EPERM] * 3])
 
-    def test_is_for_good_and_for_programs_that_are_started(self):
+    def test_filter_is_inherited_by_programs_that_are_started(self):
         def later():
             seccomp.install()
-            found = subprocess.run(["grep", "-E", "Seccomp:|NoNewPrivs:", "/proc/self/status"], stdout=subprocess.PIPE).stdout
+            found = subprocess.run(["grep", "-E", "Seccomp:|NoNewPrivs:", "/proc/self/status"], check=False, stdout=subprocess.PIPE).stdout
             return [found.decode().split(), system_call(seccomp.REFUSED["ptrace"][COLUMNS[os.uname().machine]])]
 
         self.assertEqual(self.filtered(later), [["NoNewPrivs:", "1", "Seccomp:", "2"], errno.EPERM])
 
-    def test_a_second_thread_is_filtered_too(self):
+    def test_filter_holds_in_a_second_thread(self):
         def in_thread():
             errors = []
             number = seccomp.REFUSED["ptrace"][COLUMNS[os.uname().machine]]
@@ -340,7 +340,7 @@ class Installed(unittest.TestCase):
         self.assertEqual(self.filtered(in_thread), [errno.EPERM])
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "only x86-64 has other numberings beside its own")
-    def test_x32_and_32_bit_calls(self):
+    def test_x32_and_32_bit_calls_fail_or_kill(self):
         self.assertEqual(self.filtered(lambda: system_call(0x40000000 | 39)), errno.ENOSYS)
         try:
             in_child(call_of_32_bits)

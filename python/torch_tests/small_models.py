@@ -1,4 +1,4 @@
-"""Small random models of many architectures, as transformers makes them."""
+"""Makes small random models of many architectures, by transformers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,16 @@ transformers.utils.logging.set_verbosity_error()
 
 VOCABULARY = 200
 LLAMA = dict(
-    hidden_size=48, intermediate_size=80, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
-    max_position_embeddings=128, vocab_size=VOCABULARY, pad_token_id=0, bos_token_id=0, eos_token_id=0,
+    hidden_size=48,
+    intermediate_size=80,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    max_position_embeddings=128,
+    vocab_size=VOCABULARY,
+    pad_token_id=0,
+    bos_token_id=0,
+    eos_token_id=0,
 )
 GPT2 = dict(n_embd=48, n_layer=3, n_head=4, n_positions=128, vocab_size=VOCABULARY, bos_token_id=0, eos_token_id=0)
 OPT = dict(hidden_size=48, ffn_dim=80, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=128, vocab_size=VOCABULARY, word_embed_proj_dim=48)

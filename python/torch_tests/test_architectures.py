@@ -1,4 +1,4 @@
-"""Taps and interventions mean the same in every architecture: they are held against what they are defined as, and against the model itself."""
+"""Tests that taps and interventions mean the same in every architecture: by their definitions, and against the model itself."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from small_models import MODELS, VOCABULARY, make
 
 from cuvette_torch.captures import Captures
 from cuvette_torch.engine import Engine
-from cuvette_torch.examination import examine
-from cuvette_torch.problems import Problem
+from cuvette_torch.errors import EngineError
+from cuvette_torch.model_inspection import inspect_model
 
 CLOSE = 2e-4
 PLACES = ("resid_pre", "attn_out", "mlp_out", "resid_post")
@@ -23,17 +23,19 @@ def prompts(*lengths: int) -> list[list[int]]:
     return [torch.randint(1, VOCABULARY, [length], generator=generator).tolist() for length in lengths]
 
 
-def run(engine: Engine, texts: list[list[int]], variants: Any = None, taps: Any = (), logits: Any = None, surprise: bool = False, vectors: Any = None) -> list[torch.Tensor]:
+def run(
+    engine: Engine, texts: list[list[int]], variants: Any = None, taps: Any = (), logits: Any = None, surprise: bool = False, vectors: Any = None
+) -> list[torch.Tensor]:
     header = dict(do="run", lengths=[len(text) for text in texts], variants=variants, taps=list(taps), logits=logits, surprise=surprise)
     tokens = torch.tensor([token for text in texts for token in text], dtype=torch.int32)
-    vectors = torch.empty(0, engine.subject.width) if vectors is None else vectors
+    vectors = torch.empty(0, engine.model_info.width) if vectors is None else vectors
     return engine.answer(header, [tokens, vectors], lambda: None)[1]
 
 
 def generate(engine: Engine, texts: list[list[int]], count: int, variants: Any = None, vectors: Any = None) -> list[list[int]]:
     header = dict(do="generate", lengths=[len(text) for text in texts], variants=variants, newTokens=count, temperature=0)
     tokens = torch.tensor([token for text in texts for token in text], dtype=torch.int32)
-    vectors = torch.empty(0, engine.subject.width) if vectors is None else vectors
+    vectors = torch.empty(0, engine.model_info.width) if vectors is None else vectors
     return engine.answer(header, [tokens, vectors, torch.empty(0)], lambda: None)[0]["generated"]
 
 
@@ -55,20 +57,22 @@ class Architectures(unittest.TestCase):
         self.assertLess(float((a - b).abs().max() / b.abs().max().clamp_min(1)), within)
 
     @of_each_model
-    def test_finds_what_attention_and_mlp_add(self, engine: Engine, name: str, has_parts: bool) -> None:
-        for block in engine.subject.blocks:
+    def test_attention_and_mlp_are_found_in_every_architecture(self, engine: Engine, name: str, has_parts: bool) -> None:
+        for block in engine.model_info.blocks:
             found = None if block.attention is None else (block.attention.path, block.mlp.path)
             self.assertEqual(found, MODELS[name][2])
 
     @of_each_model
-    def test_finds_the_same_in_bfloat16(self, engine: Engine, name: str, has_parts: bool) -> None:
-        blocks = examine(engine.model.to(torch.bfloat16)).blocks
-        self.assertEqual([block.attention and block.attention.path for block in blocks], [block.attention and block.attention.path for block in engine.subject.blocks])
+    def test_same_parts_are_found_in_bfloat16(self, engine: Engine, name: str, has_parts: bool) -> None:
+        blocks = inspect_model(engine.model.to(torch.bfloat16)).blocks
+        self.assertEqual(
+            [block.attention and block.attention.path for block in blocks], [block.attention and block.attention.path for block in engine.model_info.blocks]
+        )
 
     @of_each_model
-    def test_a_block_is_the_sum_of_its_parts_and_the_stream_that_of_the_model(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_block_output_is_the_sum_of_its_input_and_its_parts(self, engine: Engine, name: str, has_parts: bool) -> None:
         (text,) = prompts(9)
-        layers = len(engine.subject.blocks)
+        layers = len(engine.model_info.blocks)
         places = PLACES if has_parts else ("resid_pre", "resid_post")
         taps = [[layer, place, {"from": 0}] for layer in range(layers) for place in places]
         tables = run(engine, [text], taps=taps)
@@ -85,16 +89,16 @@ class Architectures(unittest.TestCase):
                 self.close(total, read[layer, "resid_post"])
 
     @of_each_model
-    def test_has_the_logits_of_the_model_in_a_batch_of_different_lengths(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_logits_equal_the_models_in_a_batch_of_different_lengths(self, engine: Engine, name: str, has_parts: bool) -> None:
         texts = prompts(9, 4, 12, 1)
         logits = run(engine, texts, logits={"from": 0})[0]
         own = torch.cat([engine.model(input_ids=torch.tensor([text])).logits[0] for text in texts])
         self.close(logits, own)
 
     @of_each_model
-    def test_an_intervention_is_felt_where_it_is_made_and_by_what_comes_after(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_intervention_changes_its_own_position_and_what_comes_after(self, engine: Engine, name: str, has_parts: bool) -> None:
         (text,) = prompts(9)
-        vector = torch.randn(1, engine.subject.width, generator=torch.Generator().manual_seed(1))
+        vector = torch.randn(1, engine.model_info.width, generator=torch.Generator().manual_seed(1))
         for place in PLACES if has_parts else ("resid_pre", "resid_post"):
             set_it = [1, place, "set", [-3], 0, -1]
             tables = run(engine, [text], [[0, []], [0, [set_it]]], [[1, place, {"from": 0}], [2, "resid_post", {"from": 0}]], {"from": 0}, vectors=vector)
@@ -106,9 +110,9 @@ class Architectures(unittest.TestCase):
             self.assertGreater(float((logits[0, -1] - logits[1, -1]).abs().max()), 1e-4)
 
     @of_each_model
-    def test_a_variant_that_goes_on_from_its_prompt_is_the_one_that_is_computed_as_a_whole(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_variant_computed_from_its_cached_prompt_equals_the_one_computed_whole(self, engine: Engine, name: str, has_parts: bool) -> None:
         texts = prompts(9, 12, 9, 5)
-        vectors = torch.randn(6, engine.subject.width, generator=torch.Generator().manual_seed(1))
+        vectors = torch.randn(6, engine.model_info.width, generator=torch.Generator().manual_seed(1))
         place = "attn_out" if has_parts else "resid_pre"
         kinds = ("add", "set", "project-out", "along", "rest")
         variants = [[i % 4, [[1, place, kind, [-1 - i % 3], i, 5]]] for i, kind in enumerate(kinds)]
@@ -120,7 +124,7 @@ class Architectures(unittest.TestCase):
             self.close(table, torch.cat(tables), 1e-3)
 
     @of_each_model
-    def test_generates_what_the_model_generates(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_generation_equals_the_models_own(self, engine: Engine, name: str, has_parts: bool) -> None:
         texts = prompts(5, 8, 5)
         generated = generate(engine, texts, 6)
         for text, tokens in zip(texts, generated):
@@ -128,9 +132,9 @@ class Architectures(unittest.TestCase):
             self.assertEqual(tokens, [token for token in expected if token not in engine.end_tokens])
 
     @of_each_model
-    def test_steers_what_it_generates_as_a_whole_run_would(self, engine: Engine, name: str, has_parts: bool) -> None:
+    def test_steered_generation_equals_a_whole_run_with_the_intervention(self, engine: Engine, name: str, has_parts: bool) -> None:
         (text,) = prompts(5)
-        vector = 3 * torch.randn(1, engine.subject.width, generator=torch.Generator().manual_seed(2))
+        vector = 3 * torch.randn(1, engine.model_info.width, generator=torch.Generator().manual_seed(2))
         steer = [1, "resid_post", "add", {"from": -2}, 0, -1]
         (tokens,) = generate(engine, [text], 4, [[0, [steer]]], vector)
         so_far = list(text)
@@ -139,16 +143,16 @@ class Architectures(unittest.TestCase):
             self.assertEqual(int(logits[0].argmax()), token)
             so_far.append(token)
 
-    def test_says_which_place_cannot_be_told_apart(self) -> None:
+    def test_error_names_the_site_that_cannot_be_found(self) -> None:
         engine = Engine(make("mamba"), None, Captures())
-        with self.assertRaisesRegex(Problem, "What the attention of block 1 adds .* MambaForCausalLM"):
+        with self.assertRaisesRegex(EngineError, "What the attention of block 1 adds .* MambaForCausalLM"):
             run(engine, prompts(3), taps=[[1, "attn_out", [0]]])
 
 
 def whole(engine: Engine) -> Engine:
     """The same model, without any of the ways around computing everything."""
     other = Engine(engine.model, None, Captures())
-    other.subject = type(other.subject)(**{**vars(other.subject), "resumes": False, "pads": False})
+    other.model_info = type(other.model_info)(**{**vars(other.model_info), "supports_kv_cache": False, "supports_padding": False})
     return other
 
 

@@ -1,4 +1,4 @@
-"""The server answers whoever speaks as it should, and is not stopped by anybody who does not."""
+"""Tests that the server answers proper peers, and survives those that are not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cuvette_torch.engine import Engine
 from cuvette_torch.server import Server
 
 
-class Serving(unittest.TestCase):
+class EngineServer(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         cls.folder = tempfile.TemporaryDirectory()
@@ -44,10 +44,10 @@ class Serving(unittest.TestCase):
         header = dict(id=id, do="run", lengths=[3], variants=None, taps=[], logits=[-1], surprise=False)
         wire.send(peer, header, [torch.tensor([1, 2, 3], dtype=torch.int32), torch.empty(0, 48)])
 
-    def test_is_for_its_owner_only(self) -> None:
+    def test_socket_is_readable_by_its_owner_only(self) -> None:
         self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o600)
 
-    def test_answers_in_order_with_tensors(self) -> None:
+    def test_requests_are_answered_in_order_with_tensors(self) -> None:
         peer = self.connect()
         for id in (4, 7):
             self.ask(peer, id)
@@ -55,13 +55,13 @@ class Serving(unittest.TestCase):
             header, tensors = wire.receive(peer)
             self.assertEqual((header["id"], list(tensors[0].shape)), (id, [1, 200]))
 
-    def test_gives_up_what_was_cancelled_before_its_turn(self) -> None:
+    def test_request_cancelled_before_its_turn_is_not_computed(self) -> None:
         peer = self.connect()
         wire.send(peer, {"cancel": 5})
         self.ask(peer, 5)
         self.assertIn("Nobody waits", wire.receive(peer)[0]["failed"]["message"])
 
-    def test_says_what_failed_and_goes_on(self) -> None:
+    def test_failed_request_is_reported_and_the_next_one_answered(self) -> None:
         peer = self.connect()
         wire.send(peer, {"id": 1, "do": "something else"})
         self.assertIn("AttributeError", wire.receive(peer)[0]["failed"]["message"])
@@ -77,10 +77,10 @@ class Serving(unittest.TestCase):
 
         self.engine.answer = once
 
-    def test_says_so_when_an_answer_cannot_be_sent_and_goes_on(self) -> None:
+    def test_answer_that_cannot_be_encoded_is_reported_as_a_failure(self) -> None:
         peer = self.connect()
         for id, answer in enumerate([({"tokens": torch.ones(2)}, []), ({}, [torch.ones(2, dtype=torch.bfloat16)])]):
-            self.answers(lambda *_: answer)
+            self.answers(lambda *_, answer=answer: answer)
             self.ask(peer, id)
             header, _ = wire.receive(peer)
             self.assertEqual((header["id"], header["failed"]["code"]), (id, "internal"))
@@ -88,15 +88,15 @@ class Serving(unittest.TestCase):
         self.ask(peer, 9)
         self.assertIn("answer", wire.receive(peer)[0])
 
-    def test_says_so_when_clearing_memory_fails_and_goes_on(self) -> None:
+    def test_failure_to_clear_memory_is_reported_as_a_failure(self) -> None:
         def fail(*_: Any) -> None:
             raise RuntimeError("CUDA error: device-side assert triggered")
 
         def run_out(*_: Any) -> None:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-        self.engine.room.clear = fail
-        self.addCleanup(self.engine.room.__dict__.pop, "clear", None)
+        self.engine.budget.clear = fail
+        self.addCleanup(self.engine.budget.__dict__.pop, "clear", None)
         peer = self.connect()
         self.answers(run_out)
         self.ask(peer, 1)
@@ -104,7 +104,7 @@ class Serving(unittest.TestCase):
         self.ask(peer, 2)
         self.assertIn("answer", wire.receive(peer)[0])
 
-    def test_hangs_up_when_not_even_a_failure_can_be_told_and_goes_on_with_others(self) -> None:
+    def test_peer_that_cannot_be_answered_is_disconnected_and_others_are_served(self) -> None:
         class Unspeakable(Exception):
             def __str__(self) -> str:
                 raise Unspeakable
@@ -120,7 +120,7 @@ class Serving(unittest.TestCase):
         self.ask(other, 2)
         self.assertIn("answer", wire.receive(other)[0])
 
-    def test_is_not_stopped_by_nonsense(self) -> None:
+    def test_server_survives_malformed_messages(self) -> None:
         length = lambda text: struct.pack("<I", len(text)) + text  # noqa: E731
         for nonsense in (b"\xff\xff\xff\xff", length(b"not json"), length(b"[]"), length(b"{}"), length(b'{"id":1,"do":"run","tensors":[["object",[1]]]}')):
             peer = self.connect()

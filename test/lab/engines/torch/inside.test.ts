@@ -11,7 +11,7 @@ describe('its Python side passes its tests', () => {
   });
 
   it.skipIf(rich === null)('a model whose blocks are in several places', async () => {
-    expect(await runTests(rich ?? '', 'test_spread.py')).toMatch(/\nOK\n$/);
+    expect(await runTests(rich ?? '', 'test_offloaded_model.py')).toMatch(/\nOK\n$/);
   });
 });
 
