@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import { CuvetteError } from '../errors.ts';
-import type { LocalLabOptions } from '../lab/local-lab.ts';
+import type { LocalLabOptions } from '../lab/local/local-lab.ts';
 
 /** For `parseFlags`. */
 export const ENGINE_FLAGS = {

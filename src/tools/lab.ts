@@ -1,7 +1,7 @@
 /** The lab's primitives as tools: each with the name of the lab session that it is for, and what only makes sense on this side. */
 
 import * as z from 'zod';
-import type { Labs } from '../lab/labs.ts';
+import type { Labs } from '../lab/labs/labs.ts';
 import type { Primitive } from '../lab/primitives/primitive.ts';
 import { PRIMITIVES } from '../lab/primitives/table.ts';
 import * as shared from './arguments.ts';

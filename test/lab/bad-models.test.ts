@@ -4,7 +4,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { createLabs } from '../../src/lab/labs.ts';
+import { createLabs } from '../../src/lab/labs/labs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const MODEL = fileURLToPath(new URL('fixtures/parity/smollm', import.meta.url));

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { onTestFinished } from 'vitest';
-import type { Lab } from '../../src/lab/lab.ts';
+import type { Lab } from '../../src/lab/core/lab.ts';
 import { createLog } from '../../src/log.ts';
 import { createLabApp } from '../../src/surfaces/lab/app.ts';
 import type { CallLimits } from '../../src/surfaces/lab/calls.ts';

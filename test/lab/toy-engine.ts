@@ -8,8 +8,8 @@ import type {
   Positions,
   RunRequest,
   VariantResult,
-} from '../../src/lab/engine.ts';
-import { resolvePositions } from '../../src/lab/positions.ts';
+} from '../../src/lab/core/engine.ts';
+import { resolvePositions } from '../../src/lab/core/positions.ts';
 import { encodeSaePlainly } from '../../src/lab/sae/encode.ts';
 import { createRandom } from '../../src/lab/statistics/random.ts';
 

@@ -1,7 +1,7 @@
 /** Flips at the natural dose: whether the model itself, and not only its preference, changes its answer. */
 
-import { likeliest } from '../logits.ts';
-import { missing } from '../missing.ts';
+import { likeliest } from '../core/logits.ts';
+import { missing } from '../core/missing.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { swap } from './displacements.ts';
 import type { Evidence, Share } from './evidence.ts';

@@ -1,8 +1,8 @@
 /** Tokens that have nothing to do with the target, by which a change of temperature is told from an effect. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Engine } from '../engine.ts';
-import { logitOf } from '../logits.ts';
+import type { Engine } from '../core/engine.ts';
+import { logitOf } from '../core/logits.ts';
 import { mean } from '../statistics/summary.ts';
 import type { Evidence, Question } from './evidence.ts';
 import { singleTokensOf, type Token, tokenWithText } from './words.ts';

@@ -1,7 +1,7 @@
 /** The rows that a question is about: whether they can be asked about at all, and which of them belong together. */
 
 import { CuvetteError } from '../../errors.ts';
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import type { DatasetRow } from './evidence.ts';
 
 const FEWEST = 12;

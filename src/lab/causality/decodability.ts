@@ -1,7 +1,6 @@
 /** Whether the classes can be told apart along a direction, beyond what chance, random directions and rote learning do. */
 
-import { missing } from '../missing.ts';
-import { pick } from '../pick.ts';
+import { missing, pick } from '../core/missing.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';

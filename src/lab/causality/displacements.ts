@@ -3,8 +3,8 @@
  * distance, to its partner's component, and to the mean of both classes. The same sizes along random directions are the null.
  */
 
-import type { Variant } from '../engine.ts';
-import { missing } from '../missing.ts';
+import type { Variant } from '../core/engine.ts';
+import { missing } from '../core/missing.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { scaled } from '../statistics/vectors.ts';

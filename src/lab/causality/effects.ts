@@ -3,7 +3,7 @@
  * to its mean. Each is a share of the natural gap between the classes.
  */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { holm } from '../statistics/holm.ts';
 import { chanceOf } from '../statistics/permutation.ts';

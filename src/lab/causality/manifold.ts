@@ -3,7 +3,7 @@
  * can wake a pathway that sleeps in all of the data, and its effect then says nothing about what the model does by itself.
  */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import { choleskySolver } from '../statistics/cholesky.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean, quantile } from '../statistics/summary.ts';

@@ -4,8 +4,8 @@
  * norm rescales all logits.
  */
 
-import type { Variant } from '../engine.ts';
-import { missing } from '../missing.ts';
+import type { Variant } from '../core/engine.ts';
+import { missing } from '../core/missing.ts';
 import { leastSquares } from '../statistics/least-squares.ts';
 import { mean } from '../statistics/summary.ts';
 import type { Evidence } from './evidence.ts';

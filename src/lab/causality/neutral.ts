@@ -1,7 +1,7 @@
 /** The guard of a dose: how much it harms the model on text that has nothing to do with the question. */
 
-import type { Variant } from '../engine.ts';
-import { missing } from '../missing.ts';
+import type { Variant } from '../core/engine.ts';
+import { missing } from '../core/missing.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { scaled } from '../statistics/vectors.ts';

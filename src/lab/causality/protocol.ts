@@ -4,10 +4,10 @@
  */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Engine } from '../engine.ts';
-import { logitOf } from '../logits.ts';
-import { hashOf, hashOfNumbers } from '../manifest.ts';
-import { pick } from '../pick.ts';
+import type { Engine } from '../core/engine.ts';
+import { logitOf } from '../core/logits.ts';
+import { hashOf, hashOfNumbers } from '../core/manifest.ts';
+import { pick } from '../core/missing.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
 import { createRandom } from '../statistics/random.ts';
 import { project } from '../statistics/scores.ts';

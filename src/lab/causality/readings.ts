@@ -1,10 +1,10 @@
 /** What the model does on prompts as they are: activations at the site, and what it would say next. Runs in portions of bounded memory. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Engine, RunRequest, Variant, VariantResult } from '../engine.ts';
-import { logitOf } from '../logits.ts';
-import { missing } from '../missing.ts';
-import { resolvePositions } from '../positions.ts';
+import type { Engine, RunRequest, Variant, VariantResult } from '../core/engine.ts';
+import { logitOf } from '../core/logits.ts';
+import { missing } from '../core/missing.ts';
+import { resolvePositions } from '../core/positions.ts';
 import { addScaled } from '../statistics/vectors.ts';
 import type { Evidence } from './evidence.ts';
 

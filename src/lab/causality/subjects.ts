@@ -1,6 +1,6 @@
 /** The rows that interventions are made on, in the order of `split.intervened`, and sums over them that treat both classes alike. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import { LEAST_GAP } from './limits.ts';
 import type { Site } from './readings.ts';
 

@@ -3,8 +3,8 @@
  * reads only changes the scale of all logits; one in a place that nothing is read from changes nothing.
  */
 
-import type { Variant } from '../engine.ts';
-import { likeliest, logitOf } from '../logits.ts';
+import type { Variant } from '../core/engine.ts';
+import { likeliest, logitOf } from '../core/logits.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';

@@ -1,8 +1,8 @@
 /** The behaviour in question: tokens that the model should say next after one class of prompts, and after the other. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Engine } from '../engine.ts';
-import { logitOf } from '../logits.ts';
+import type { Engine } from '../core/engine.ts';
+import { logitOf } from '../core/logits.ts';
 import type { Evidence, Question } from './evidence.ts';
 import { type Token, tokensOf, tokenWithText } from './words.ts';
 

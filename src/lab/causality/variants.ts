@@ -1,6 +1,6 @@
 /** Interventions at the site, one for a prompt. */
 
-import type { Intervention, Variant } from '../engine.ts';
+import type { Intervention, Variant } from '../core/engine.ts';
 import type { Site } from './readings.ts';
 
 export function addAt(site: Site, prompt: number, vector: Float32Array): Variant {

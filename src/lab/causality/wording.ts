@@ -1,6 +1,6 @@
 /** What a verdict says in plain sentences, and what it leaves unsaid. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import type { Evidence, Reason, VerdictName } from './evidence.ts';
 
 export function sentenceOf(reason: Reason, evidence: Evidence): string {

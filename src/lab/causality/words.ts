@@ -1,8 +1,8 @@
 /** Words of a question as tokens of the model. Each must be one token, as a margin of logits has no meaning for less than a word. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Engine } from '../engine.ts';
-import { missing } from '../missing.ts';
+import type { Engine } from '../core/engine.ts';
+import { missing } from '../core/missing.ts';
 
 export interface Token {
   id: number;

@@ -1,7 +1,7 @@
 /** What the demo and the tests ask the shipped model: pairs of prompts that differ in one thing only, with what the model says next. */
 
 import type { DatasetRow } from '../causality/evidence.ts';
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import { createRandom, type Random } from '../statistics/random.ts';
 import { inventNoun, isHeldOut, isHeldOutOpinion, number, writeDocuments, writePlace } from './text.ts';
 import {

@@ -1,9 +1,16 @@
 /** Owns refusing requests that a model cannot compute: each error names the prompt, the place or the vector that is wrong. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { GenerateRequest, HookPoint, Intervention, ModelDescription, Positions, RunRequest } from '../engine.ts';
-import { formatHookPoint } from '../hook-points.ts';
-import { missing } from '../missing.ts';
+import type {
+  GenerateRequest,
+  HookPoint,
+  Intervention,
+  ModelDescription,
+  Positions,
+  RunRequest,
+} from '../core/engine.ts';
+import { formatHookPoint } from '../core/hook-points.ts';
+import { missing } from '../core/missing.ts';
 
 /** What of a model limits what can be asked of it. */
 type ModelLimits = Pick<ModelDescription, 'layers' | 'width' | 'vocabulary' | 'context'>;

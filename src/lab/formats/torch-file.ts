@@ -1,7 +1,7 @@
 /** Owns torch's .pt files: a ZIP archive with a pickle that describes tensors, and their storages beside it. The pickle is read, never run. */
 
 import { CuvetteError } from '../../errors.ts';
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import { type FileBytes, openFileBytes } from './file-bytes.ts';
 import { type NumberType, readNumbers, sizeOfNumber } from './number-types.ts';
 import { isGlobal, type PickleValue, readPickle } from './pickle.ts';

@@ -2,7 +2,7 @@
 
 import { crc32, inflateRawSync } from 'node:zlib';
 import { CuvetteError, messageOf } from '../../errors.ts';
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import { type FileBytes, openFileBytes } from './file-bytes.ts';
 
 export interface ZipEntry {

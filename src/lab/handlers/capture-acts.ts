@@ -1,17 +1,17 @@
 /** `capture_acts`: runs prompts by batches, and brings what is tapped straight to the disk. */
 
 import { runChecked } from '../causality/readings.ts';
-import type { HookPoint } from '../engine.ts';
-import { hashOf } from '../manifest.ts';
-import { missing } from '../missing.ts';
-import { pick } from '../pick.ts';
-import { parsePosition, resolvePositions } from '../positions.ts';
+import type { HookPoint } from '../core/engine.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOf } from '../core/manifest.ts';
+import { missing, pick } from '../core/missing.ts';
+import { parsePosition, resolvePositions } from '../core/positions.ts';
 import { captureActs } from '../primitives/capture-acts.ts';
 import type { CaptureDraft, CaptureRecord } from '../store/captures.ts';
-import { type LabContext, manifestFor, type Workbench } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { type Layer, layerOf } from './layers.ts';
 import { batchesOf, checkCount, promptsOf, tokenizePrompts } from './prompts.ts';
+import { manifestFor, type Workbench } from './resources.ts';
 
 export const captureActsHandler = defineHandler(captureActs, async (bench, args, context) => {
   const prompts = promptsOf(args);

@@ -6,14 +6,15 @@ import { VERSION } from '../../version.ts';
 import { decide } from '../causality/decide.ts';
 import type { ProtocolRecord, Question } from '../causality/evidence.ts';
 import { runProtocol } from '../causality/protocol.ts';
-import { hashOf } from '../manifest.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOf } from '../core/manifest.ts';
 import { causalityProtocol } from '../primitives/causality-protocol.ts';
 import { norm } from '../statistics/vectors.ts';
 import type { Capture, Label } from '../store/captures.ts';
 import type { Probe } from '../store/probes.ts';
-import { type LabContext, manifestFor, type Workbench } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
+import { manifestFor, type Workbench } from './resources.ts';
 import { datasetOf, positionIn, seenRows } from './rows.ts';
 import { verdictAnswer } from './verdict-answer.ts';
 

@@ -2,9 +2,10 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type { Output } from '../../interpreters/interpreter.ts';
+import type { CodeRunner } from '../core/code-runner.ts';
 import { describeCode, interruptCode, listVariables, resetCode, runCode } from '../primitives/code.ts';
-import type { CodeRunner, Workbench } from '../workbench.ts';
 import { defineHandler, type Handler } from './handler.ts';
+import type { Workbench } from './resources.ts';
 
 export const CODE_HANDLERS: readonly Handler[] = [
   defineHandler(runCode, async (bench, { code, ...options }, { signal, output }) => {

@@ -1,8 +1,8 @@
 /** Tokens that steering is measured against: common words that are one token in this model, or tokens about as likely as the target. */
 
 import { singleTokensOf } from '../causality/words.ts';
-import type { Engine } from '../engine.ts';
-import { logitOf } from '../logits.ts';
+import type { Engine } from '../core/engine.ts';
+import { logitOf } from '../core/logits.ts';
 
 const FEWEST = 10;
 const WANTED = 30;

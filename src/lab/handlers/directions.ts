@@ -1,9 +1,10 @@
 /** Directions that can be steered along: a probe's, or a row of an SAE's decoder. */
 
 import { CuvetteError } from '../../errors.ts';
-import { hashOfNumbers } from '../manifest.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOfNumbers } from '../core/manifest.ts';
 import { norm } from '../statistics/vectors.ts';
-import type { LabContext, Workbench } from '../workbench.ts';
+import type { Workbench } from './resources.ts';
 
 export interface Direction {
   vector: Float32Array;

@@ -2,8 +2,9 @@
 
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import type { LabContext } from '../core/lab.ts';
 import type { Primitive } from '../primitives/primitive.ts';
-import type { LabContext, Workbench } from '../workbench.ts';
+import type { Workbench } from './resources.ts';
 
 export interface Handler {
   name: string;

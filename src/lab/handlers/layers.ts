@@ -1,8 +1,8 @@
 /** Layers as callers write them, and as answers show them. */
 
-import type { HookPoint } from '../engine.ts';
-import { formatHookPoint, parseHookPoint } from '../hook-points.ts';
-import type { Workbench } from '../workbench.ts';
+import type { HookPoint } from '../core/engine.ts';
+import { formatHookPoint, parseHookPoint } from '../core/hook-points.ts';
+import type { Workbench } from './resources.ts';
 
 export interface Layer {
   point: HookPoint;

@@ -2,16 +2,17 @@
 
 import { basename } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOfNumbers } from '../core/manifest.ts';
+import { missing } from '../core/missing.ts';
+import { parsePosition } from '../core/positions.ts';
 import { readTorchTensors } from '../formats/torch-file.ts';
-import { hashOfNumbers } from '../manifest.ts';
-import { missing } from '../missing.ts';
-import { parsePosition } from '../positions.ts';
 import { loadProbe } from '../primitives/train-probe.ts';
 import { norm } from '../statistics/vectors.ts';
 import { NO_BIAS, onlyNumber, type Probe, type ProbeFile, readProbeFile } from '../store/probes.ts';
-import { type LabContext, recorded, type Workbench } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
+import { recorded, type Workbench } from './resources.ts';
 import { showProbe } from './show-probe.ts';
 
 /** Where neither the caller nor the file says another. */

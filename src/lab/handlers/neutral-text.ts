@@ -1,10 +1,11 @@
 /** What steering does to text that it should leave alone, by the guard of the protocol. */
 
 import { measureNeutral, PLAIN_SENTENCES } from '../causality/neutral.ts';
-import type { HookPoint } from '../engine.ts';
+import type { HookPoint } from '../core/engine.ts';
+import type { LabContext } from '../core/lab.ts';
 import { norm, scaled } from '../statistics/vectors.ts';
-import type { LabContext, Workbench } from '../workbench.ts';
 import { tokenizePrompts } from './prompts.ts';
+import type { Workbench } from './resources.ts';
 
 /** As in the protocol. */
 const LARGEST_RATIO = 1.5;

@@ -3,8 +3,8 @@
 import { CuvetteError } from '../../errors.ts';
 import { labelsOf } from '../causality/dataset.ts';
 import type { DatasetRow } from '../causality/evidence.ts';
-import { hashOf, hashOfNumbers } from '../manifest.ts';
-import { pick } from '../pick.ts';
+import { hashOf, hashOfNumbers } from '../core/manifest.ts';
+import { pick } from '../core/missing.ts';
 import { probeEval } from '../primitives/probe-eval.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { brierScore, reliability } from '../statistics/calibration.ts';
@@ -14,9 +14,9 @@ import { createScorer, type Scores } from '../statistics/scores.ts';
 import { mean, quantile } from '../statistics/summary.ts';
 import type { Capture } from '../store/captures.ts';
 import type { Probe } from '../store/probes.ts';
-import { recorded } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
+import { recorded } from './resources.ts';
 import { datasetOf, labelsFor, positionIn, seenRows } from './rows.ts';
 import { separationOf } from './separation.ts';
 

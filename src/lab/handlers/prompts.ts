@@ -1,7 +1,7 @@
 /** Prompts as callers give them, made ready for an engine: one or many, each of which fits the model. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Workbench } from '../workbench.ts';
+import type { Workbench } from './resources.ts';
 
 /** Tokens that go to the engine at once, so that many prompts take no more memory than some. */
 const MOST_TOKENS = 4096;

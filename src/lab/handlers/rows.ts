@@ -3,8 +3,8 @@
 import { CuvetteError } from '../../errors.ts';
 import { makeDataset } from '../causality/dataset.ts';
 import type { DatasetRow } from '../causality/evidence.ts';
-import { hashOf } from '../manifest.ts';
-import { parsePosition } from '../positions.ts';
+import { hashOf } from '../core/manifest.ts';
+import { parsePosition } from '../core/positions.ts';
 import type { Capture, Label } from '../store/captures.ts';
 import type { Probe } from '../store/probes.ts';
 import { checkCount } from './prompts.ts';

@@ -1,18 +1,19 @@
 /** `sae_lookup`: features of a capture's rows, after a look at whether the SAE fits the model at that place. */
 
 import { PLAIN_SENTENCES } from '../causality/neutral.ts';
-import type { HookPoint } from '../engine.ts';
-import { formatHookPoint } from '../hook-points.ts';
-import { hashOf, hashOfNumbers } from '../manifest.ts';
-import { missing } from '../missing.ts';
+import type { HookPoint } from '../core/engine.ts';
+import { formatHookPoint } from '../core/hook-points.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOf, hashOfNumbers } from '../core/manifest.ts';
+import { missing } from '../core/missing.ts';
+import type { Sae } from '../core/sae.ts';
 import { saeLookup } from '../primitives/sae-lookup.ts';
 import { strongestFeatures } from '../sae/features.ts';
 import { checkSae, checkSaeShape, type SaeFit } from '../sae/fit.ts';
-import type { Sae } from '../sae/sae.ts';
-import { type LabContext, recorded, type Workbench } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { type Layer, layerOf } from './layers.ts';
 import { tokenizePrompts } from './prompts.ts';
+import { recorded, type Workbench } from './resources.ts';
 import { positionIn } from './rows.ts';
 
 /** Features that are held at once. */

@@ -2,7 +2,7 @@
 
 import { clustersOf, labelsOf } from '../causality/dataset.ts';
 import type { DatasetRow } from '../causality/evidence.ts';
-import { pick } from '../pick.ts';
+import { pick } from '../core/missing.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { createRandom } from '../statistics/random.ts';

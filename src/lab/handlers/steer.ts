@@ -2,21 +2,22 @@
 
 import { CuvetteError } from '../../errors.ts';
 import { logitsOf, readSite } from '../causality/readings.ts';
-import type { HookPoint, Variant } from '../engine.ts';
-import { hashOf } from '../manifest.ts';
-import { missing } from '../missing.ts';
+import type { HookPoint, Variant } from '../core/engine.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOf } from '../core/manifest.ts';
+import { missing } from '../core/missing.ts';
 import { steer } from '../primitives/steer.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { norm, scaled } from '../statistics/vectors.ts';
-import { type LabContext, recorded, type Workbench } from '../workbench.ts';
 import { controlTokensFor } from './control-tokens.ts';
 import { type Direction, findDirection } from './directions.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
 import { neutralDamage } from './neutral-text.ts';
 import { promptsOf, tokenizePrompts } from './prompts.ts';
+import { recorded, type Workbench } from './resources.ts';
 import { type SteeringEffect, steeringEffect } from './steering-effect.ts';
 
 /** Logits that are held at once. */

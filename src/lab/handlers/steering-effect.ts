@@ -1,6 +1,6 @@
 /** What steering does to the next token of one prompt, from its logits with and without: raw, against control tokens, and with a common rescaling of all logits taken out. */
 
-import { likeliest, logitOf } from '../logits.ts';
+import { likeliest, logitOf } from '../core/logits.ts';
 import { leastSquares } from '../statistics/least-squares.ts';
 import { mean } from '../statistics/summary.ts';
 

@@ -2,8 +2,8 @@
 
 import { CuvetteError } from '../../errors.ts';
 import { labelsOf } from '../causality/dataset.ts';
-import { hashOf, hashOfNumbers } from '../manifest.ts';
-import { pick } from '../pick.ts';
+import { hashOf, hashOfNumbers } from '../core/manifest.ts';
+import { pick } from '../core/missing.ts';
 import { trainProbe } from '../primitives/train-probe.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { plattScaling } from '../statistics/calibration.ts';
@@ -14,11 +14,11 @@ import { createScorer } from '../statistics/scores.ts';
 import { mean } from '../statistics/summary.ts';
 import { dot, norm } from '../statistics/vectors.ts';
 import type { Probe } from '../store/probes.ts';
-import { recorded } from '../workbench.ts';
 import { captureActsHandler } from './capture-acts.ts';
 import { defineHandler } from './handler.ts';
 import { holdOut } from './held-out.ts';
 import { layerOf } from './layers.ts';
+import { recorded } from './resources.ts';
 import { datasetOf, markOf, pickRows, positionIn } from './rows.ts';
 import { separationOf } from './separation.ts';
 import { showProbe } from './show-probe.ts';

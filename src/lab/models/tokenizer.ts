@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers';
 import { CuvetteError, messageOf } from '../../errors.ts';
-import { readJsonObject } from './config.ts';
+import { readJsonObject } from '../formats/json-object.ts';
 
 export interface Tokenizer {
   /** Special tokens are added as the model was trained with them, unless `special` is false. */

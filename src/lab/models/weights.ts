@@ -10,9 +10,9 @@
  */
 
 import { CuvetteError } from '../../errors.ts';
+import { missing } from '../core/missing.ts';
 import type { SafetensorsFile } from '../formats/safetensors.ts';
-import { missing } from '../missing.ts';
-import type { Stored } from './layout.ts';
+import type { Stored } from './architectures/layout.ts';
 import type { WeightFiles } from './weight-files.ts';
 
 export interface WeightTensor {

@@ -1,6 +1,6 @@
 /** Calls to labs elsewhere whose connection was lost for good, so that the same call made again continues the one that may still run there. */
 
-import { hashOf } from '../manifest.ts';
+import { hashOf } from '../core/manifest.ts';
 
 export interface LostCall {
   /** What it was asked of: the model, or the address where that is not known. */

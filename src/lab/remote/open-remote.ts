@@ -1,7 +1,7 @@
 /** Finds out what is at a URL, a lab or a Cuvette service, and gives it as a lab. What is neither is left to the lab's own errors. */
 
 import * as z from 'zod';
-import type { Lab } from '../lab.ts';
+import type { Lab } from '../core/lab.ts';
 import { createRemoteLab, parseEndpoint } from './remote-lab.ts';
 import { createRemoteService } from './remote-service.ts';
 

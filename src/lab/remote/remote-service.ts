@@ -6,11 +6,11 @@
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
 import { type Output, variableSchema } from '../../interpreters/interpreter.ts';
-import { CODE_ALONE, type Lab } from '../lab.ts';
-import { firstLife } from '../lives.ts';
+import { firstLife } from '../core/code-runner.ts';
+import type { LabContext } from '../core/lab.ts';
+import { CODE_ALONE, type Lab } from '../core/lab.ts';
 import { describeCode, interruptCode, listVariables, resetCode, runCode } from '../primitives/code.ts';
 import { status } from '../primitives/lab-status.ts';
-import type { LabContext } from '../workbench.ts';
 import { createServiceClient } from './service-client.ts';
 import { createServiceRun, type ServiceRun } from './service-run.ts';
 

@@ -1,6 +1,6 @@
 /** What pictures on paper and in a terminal share: domains, round ticks, and counts of values in bins. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 
 export interface Domain {
   low: number;

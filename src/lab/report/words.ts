@@ -1,7 +1,7 @@
 /** Names and sentences that the page, the pictures and the terminal have in common. */
 
 import type { Dose, Evidence, ProtocolRecord, VerdictName } from '../causality/evidence.ts';
-import { formatHookPoint } from '../hook-points.ts';
+import { formatHookPoint } from '../core/hook-points.ts';
 import { number } from './numbers.ts';
 
 export const VERDICT_NAMES: Record<VerdictName, string> = {

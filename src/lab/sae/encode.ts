@@ -1,9 +1,9 @@
 /** The mathematics of an SAE: activations to features and back. An engine may do the dense product in the middle by itself; everything around it is here. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
+import type { Sae, SaeActivation } from '../core/sae.ts';
 import { mean, standardDeviation } from '../statistics/summary.ts';
 import { addScaled, dot, norm } from '../statistics/vectors.ts';
-import type { Sae, SaeActivation } from './sae.ts';
 
 /** Rows (count × width) to features (count × features), all in TypeScript. */
 export function encodeSaePlainly(sae: Sae, rows: Float32Array): Float32Array {

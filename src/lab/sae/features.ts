@@ -1,6 +1,6 @@
 /** Owns telling of features: which of a row are the strongest, and what they are said to stand for. */
 
-import type { Sae } from './sae.ts';
+import type { Sae } from '../core/sae.ts';
 
 export interface ActiveFeature {
   feature: number;

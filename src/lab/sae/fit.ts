@@ -1,11 +1,11 @@
 /** Owns whether an SAE fits a model: its shape, and how well it reconstructs activations of the model. One that does not gives features that mean nothing. */
 
 import { CuvetteError } from '../../errors.ts';
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
+import type { Sae } from '../core/sae.ts';
 import { mean, sum } from '../statistics/summary.ts';
 import { centreRows } from '../statistics/vectors.ts';
 import { decodeSae, encodeSaePlainly } from './encode.ts';
-import type { Sae } from './sae.ts';
 
 export interface SaeFit {
   /** Rows that this is measured on. */

@@ -2,9 +2,9 @@
 
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import type { Sae } from '../core/sae.ts';
+import { readJsonObject } from '../formats/json-object.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
-import { readJsonObject } from '../models/config.ts';
-import type { Sae } from './sae.ts';
 import type { SaeWeights } from './weights.ts';
 
 /** All that a file itself knows. */

@@ -3,15 +3,15 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
-import type { HookPoint } from '../engine.ts';
-import { parseHookPoint } from '../hook-points.ts';
+import type { HookPoint } from '../core/engine.ts';
+import { parseHookPoint } from '../core/hook-points.ts';
+import type { Sae } from '../core/sae.ts';
 import { loadCrossLayerTranscoder, loadTranscoder } from './circuit-tracer.ts';
 import { readDescriptions } from './descriptions.ts';
 import { loadDictionaryLearning } from './dictionary-learning.ts';
 import { loadGemmaScope } from './gemma-scope.ts';
 import { loadLlamaScope } from './llama-scope.ts';
 import type { SaeLoader } from './loader.ts';
-import type { Sae } from './sae.ts';
 import { loadSaeLens } from './saelens.ts';
 import { loadSparsify } from './sparsify.ts';
 

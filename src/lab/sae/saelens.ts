@@ -3,10 +3,10 @@
 import { join } from 'node:path';
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import type { SaeActivation, SaeNormalization } from '../core/sae.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
 import { contentOf, readSettings, type SaeContent, unsupported, withFile } from './loader.ts';
-import type { SaeActivation, SaeNormalization } from './sae.ts';
 import {
   foldDecoderLengths,
   foldInputScale,

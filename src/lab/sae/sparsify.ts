@@ -3,10 +3,10 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import type { SaeActivation } from '../core/sae.ts';
+import { readJsonObject } from '../formats/json-object.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
-import { readJsonObject } from '../models/config.ts';
 import { contentOf, readSettings, type SaeContent, unsupported, withFile } from './loader.ts';
-import type { SaeActivation } from './sae.ts';
 import { readMatrix, readWeights } from './weights.ts';
 
 const Settings = z.object({

@@ -2,9 +2,9 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';
+import { missing } from '../core/missing.ts';
+import type { Sae } from '../core/sae.ts';
 import { elementsOf, type StoredTensor, type TensorFile } from '../formats/tensor-file.ts';
-import { missing } from '../missing.ts';
-import type { Sae } from './sae.ts';
 
 /** What the tensors are called, and for matrices whether the file has one row for each number of the width instead of one for each feature. */
 export interface WeightNames {

@@ -1,6 +1,6 @@
 /** A straight line through points. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 
 export interface Line {
   slope: number;

@@ -1,6 +1,6 @@
 /** Tests against chance: labels that change places, and p values by counting. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import type { Random } from './random.ts';
 
 /** Labels that have changed places within each group of rows. */

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { asStorageError } from '../../files/spool.ts';
-import { bytesOf } from '../manifest.ts';
+import { bytesOf } from '../core/manifest.ts';
 
 export interface ActivationsWriter {
   /** The next rows of one tensor. */

@@ -4,9 +4,9 @@ import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { CuvetteError, messageOf } from '../../errors.ts';
+import { createIncomingFolder, isIncoming, writeDurably } from '../core/durable-files.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import { type ActivationsWriter, createActivationsWriter } from './activations-file.ts';
-import { createIncomingFolder, isIncoming, writeDurably } from './durable.ts';
 import { readIfThere } from './read-if-there.ts';
 
 const label = z.union([z.literal(0), z.literal(1)]);

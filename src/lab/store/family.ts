@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { CuvetteError, messageOf } from '../../errors.ts';
 import { withLock } from '../../file-lock.ts';
-import { writeDurably } from './durable.ts';
+import { writeDurably } from '../core/durable-files.ts';
 import { readIfThere } from './read-if-there.ts';
 
 export interface Family {

@@ -1,7 +1,7 @@
 /** The manifests of a lab, in the order of their calls: one a line, never changed. */
 
-import { type Manifest, manifestSchema } from '../manifest.ts';
-import { appendDurably } from './durable.ts';
+import { appendDurably } from '../core/durable-files.ts';
+import { type Manifest, manifestSchema } from '../core/manifest.ts';
 import { readIfThere } from './read-if-there.ts';
 
 export interface ManifestLog {

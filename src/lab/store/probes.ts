@@ -4,8 +4,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import * as z from 'zod';
 import { CuvetteError, messageOf } from '../../errors.ts';
+import { isIncoming, writeDurably } from '../core/durable-files.ts';
 import { encodeSafetensors, openSafetensors } from '../formats/safetensors.ts';
-import { isIncoming, writeDurably } from './durable.ts';
 
 /** How a probe was made here. */
 const trainingSchema = z.object({

@@ -2,10 +2,10 @@
 
 import { join } from 'node:path';
 import { privateFolder } from '../../paths.ts';
-import type { ModelDescription } from '../engine.ts';
-import { hashOf } from '../manifest.ts';
+import { writeDurably } from '../core/durable-files.ts';
+import type { ModelDescription } from '../core/engine.ts';
+import { hashOf } from '../core/manifest.ts';
 import { type CaptureStore, createCaptureStore } from './captures.ts';
-import { writeDurably } from './durable.ts';
 import { createFamily, type Family } from './family.ts';
 import { createManifestLog, type ManifestLog } from './manifests.ts';
 import { createProbeStore, type ProbeStore } from './probes.ts';

@@ -1,8 +1,8 @@
 /** One call of a lab: it runs once, and tells its events to whoever listens, from whichever event on. When nobody has listened for a while, it is stopped. */
 
 import { toCuvetteError } from '../../errors.ts';
+import type { LabContext } from '../../lab/core/lab.ts';
 import type { WireEvent } from '../../lab/remote/wire.ts';
-import type { LabContext } from '../../lab/workbench.ts';
 import type { Logger } from '../../log.ts';
 
 export interface CallOptions {

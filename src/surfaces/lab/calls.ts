@@ -1,8 +1,8 @@
 /** The calls of a lab by the ids that clients have given them, so that one who comes again joins what runs or gets what has ended, and nothing runs twice. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Lab } from '../../lab/lab.ts';
-import { hashOf } from '../../lab/manifest.ts';
+import type { Lab } from '../../lab/core/lab.ts';
+import { hashOf } from '../../lab/core/manifest.ts';
 import type { Logger } from '../../log.ts';
 import { type Call, type CallOptions, startCall } from './call.ts';
 

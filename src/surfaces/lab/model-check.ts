@@ -1,7 +1,7 @@
 /** That a client which means one model is not answered by another: captures and probes of one say nothing of the other. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Lab } from '../../lab/lab.ts';
+import type { Lab } from '../../lab/core/lab.ts';
 
 export type ModelCheck = (weights: string | undefined) => Promise<void>;
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { labelsOf } from '../../../src/lab/causality/dataset.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
 import { balancedMean, partnerOf, type Subjects, signOf } from '../../../src/lab/causality/subjects.ts';
-import type { Engine, RunRequest, VariantResult } from '../../../src/lab/engine.ts';
-import { likeliest, logitOf } from '../../../src/lab/logits.ts';
+import type { Engine, RunRequest, VariantResult } from '../../../src/lab/core/engine.ts';
+import { likeliest, logitOf } from '../../../src/lab/core/logits.ts';
 import { createPlainEngine, plainPairs } from './plain-engine.ts';
 import { ask, context } from './questions.ts';
 

@@ -3,7 +3,7 @@
  * read from it after a norm. Words have a concept that the answer is read from, and a correlate that nothing is read from.
  */
 
-import type { Engine, Intervention, RunRequest, Variant } from '../../../src/lab/engine.ts';
+import type { Engine, Intervention, RunRequest, Variant } from '../../../src/lab/core/engine.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { addScaled, dot, norm } from '../../../src/lab/statistics/vectors.ts';
 

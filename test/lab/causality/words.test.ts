@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { chooseControls } from '../../../src/lab/causality/controls.ts';
 import { singleTokensOf, tokensOf } from '../../../src/lab/causality/words.ts';
-import type { Engine } from '../../../src/lab/engine.ts';
+import type { Engine } from '../../../src/lab/core/engine.ts';
 import { createPlainEngine } from './plain-engine.ts';
 import { ask } from './questions.ts';
 

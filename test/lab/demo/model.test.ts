@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
 import type { DatasetRow } from '../../../src/lab/causality/evidence.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
+import type { Engine } from '../../../src/lab/core/engine.ts';
 import {
   agreementPairs,
   attractedPairs,
@@ -14,7 +15,6 @@ import {
 } from '../../../src/lab/demo/datasets.ts';
 import { demoQuestions } from '../../../src/lab/demo/questions.ts';
 import { vocabulary } from '../../../src/lab/demo/words.ts';
-import type { Engine } from '../../../src/lab/engine.ts';
 import { createEmbeddedEngine } from '../../../src/lab/engines/embedded/embedded-engine.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
 import { checkSae } from '../../../src/lab/sae/fit.ts';

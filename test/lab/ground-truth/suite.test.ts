@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
 import { createEmbeddedEngine } from '../../../src/lab/engines/embedded/embedded-engine.ts';
-import { askEngine, runCase, runGroundTruth } from '../../../src/lab/ground-truth/suite.ts';
-import { CASE_NAMES, makeToyQuestion } from '../../../src/lab/ground-truth/toy-questions.ts';
-import { writeRandomTwin } from '../../../src/lab/ground-truth/twin.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
 import { packageFile } from '../../../src/package-root.ts';
+import { askEngine, runCase, runGroundTruth } from './suite.ts';
+import { CASE_NAMES, makeToyQuestion } from './toy-questions.ts';
+import { writeRandomTwin } from './twin.ts';
 
 const SEED = 2026;
 

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openSafetensors } from '../../../src/lab/formats/safetensors.ts';
-import { randomRotation } from '../../../src/lab/ground-truth/matrices.ts';
-import { writeToyModel } from '../../../src/lab/ground-truth/toy-model.ts';
-import { CASE_NAMES, makeToyQuestion } from '../../../src/lab/ground-truth/toy-questions.ts';
-import { VOCABULARY } from '../../../src/lab/ground-truth/toy-words.ts';
-import { writeRandomTwin } from '../../../src/lab/ground-truth/twin.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { dot } from '../../../src/lab/statistics/vectors.ts';
+import { randomRotation } from './matrices.ts';
+import { writeToyModel } from './toy-model.ts';
+import { CASE_NAMES, makeToyQuestion } from './toy-questions.ts';
+import { VOCABULARY } from './toy-words.ts';
+import { writeRandomTwin } from './twin.ts';
 
 let folder: string;
 

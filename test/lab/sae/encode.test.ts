@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Sae } from '../../../src/lab/core/sae.ts';
 import { activateSae, decodeSae, encodeSaePlainly, prepareSaeInput } from '../../../src/lab/sae/encode.ts';
-import type { Sae } from '../../../src/lab/sae/sae.ts';
 import { plainSae } from './plain-sae.ts';
 
 test('top-k keeps the k largest, as sorting does', () => {

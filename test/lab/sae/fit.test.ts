@@ -1,9 +1,9 @@
 /** Whether an SAE fits: what is measured, what is refused, and what the refusal says. */
 
 import { describe, expect, test } from 'vitest';
+import type { Sae } from '../../../src/lab/core/sae.ts';
 import { strongestFeatures } from '../../../src/lab/sae/features.ts';
 import { checkSae, checkSaeShape } from '../../../src/lab/sae/fit.ts';
-import type { Sae } from '../../../src/lab/sae/sae.ts';
 import { plainSae } from './plain-sae.ts';
 
 const MODEL = { id: 'demo', width: 3, layers: 4 };

@@ -3,9 +3,9 @@
 import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Sae } from '../../../src/lab/core/sae.ts';
 import { decodeSae, encodeSaePlainly } from '../../../src/lab/sae/encode.ts';
 import { openSae } from '../../../src/lab/sae/open-sae.ts';
-import type { Sae } from '../../../src/lab/sae/sae.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const FIXTURES = join(import.meta.dirname, '../fixtures/saes');

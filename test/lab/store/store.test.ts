@@ -10,10 +10,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { appendDurably, createIncomingFolder, writeDurably } from '../../../src/lab/core/durable-files.ts';
+import { createManifest } from '../../../src/lab/core/manifest.ts';
 import { encodeSafetensors } from '../../../src/lab/formats/safetensors.ts';
-import { createManifest } from '../../../src/lab/manifest.ts';
 import { createCaptureStore } from '../../../src/lab/store/captures.ts';
-import { appendDurably, createIncomingFolder, writeDurably } from '../../../src/lab/store/durable.ts';
 import { createFamily } from '../../../src/lab/store/family.ts';
 import { createManifestLog } from '../../../src/lab/store/manifests.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Lab } from '../../../src/lab/lab.ts';
+import type { Lab } from '../../../src/lab/core/lab.ts';
 import type { WireEvent } from '../../../src/lab/remote/wire.ts';
 import { createLog } from '../../../src/log.ts';
 import type { Listener } from '../../../src/surfaces/lab/call.ts';

@@ -1,8 +1,8 @@
 /** Owns computing prompts as they are, as far as something is needed of them that is not known yet. */
 
-import type { HookPoint } from '../../engine.ts';
-import { missing } from '../../missing.ts';
-import type { ModelSpec } from '../../models/spec.ts';
+import type { HookPoint } from '../../core/engine.ts';
+import { missing } from '../../core/missing.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import { type Alike, type Beginnings, beginningOf } from './beginnings.ts';
 import { inGroups } from './groups.ts';
 import type { Heap } from './heap.ts';

@@ -1,6 +1,6 @@
 /** Owns the memory in which a batch of rows is computed; it becomes larger with the largest batch, and is used again. */
 
-import type { ModelSpec } from '../../models/spec.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import { type Heap, roundUp } from './heap.ts';
 import { LANE_WORDS, type Lane, ROW_WORDS, writeLane } from './lane.ts';
 import { PANEL, type Rows, type Tables } from './program.ts';

@@ -1,6 +1,6 @@
 /** Owns which prompts begin alike: what has been computed of the tokens that two of them share is copied, and not computed again. */
 
-import type { ModelSpec } from '../../models/spec.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import type { Heap } from './heap.ts';
 import type { PromptRecord } from './prompt-records.ts';
 

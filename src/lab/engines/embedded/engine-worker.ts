@@ -2,7 +2,7 @@
 
 import { parentPort, type TransferListItem, workerData } from 'node:worker_threads';
 import { toCuvetteError } from '../../../errors.ts';
-import { readLayout } from '../../models/families.ts';
+import { readLayout } from '../../models/architectures/architectures.ts';
 import { openWeightFiles } from '../../models/weight-files.ts';
 import { weightTensors } from '../../models/weights.ts';
 import { generate } from './generate.ts';

@@ -1,8 +1,8 @@
 /** Owns generating: prompts are computed as in a run, then all texts grow together, token by token, with their interventions. */
 
-import type { GenerateRequest, Variant } from '../../engine.ts';
-import { likeliest } from '../../logits.ts';
-import { missing } from '../../missing.ts';
+import type { GenerateRequest, Variant } from '../../core/engine.ts';
+import { likeliest } from '../../core/logits.ts';
+import { missing } from '../../core/missing.ts';
 import { createRandom } from '../../statistics/random.ts';
 import type { BaseNeed } from './base-runs.ts';
 import { inGroups } from './groups.ts';

@@ -1,8 +1,8 @@
 /** Owns what interventions do to an activation, and from where on they change a text. Components are computed in double precision. */
 
-import type { Intervention } from '../../engine.ts';
-import { missing } from '../../missing.ts';
-import { resolvePositions } from '../../positions.ts';
+import type { Intervention } from '../../core/engine.ts';
+import { missing } from '../../core/missing.ts';
+import { resolvePositions } from '../../core/positions.ts';
 import { dot } from '../../statistics/vectors.ts';
 import { addVisit, depthOf, pointNumber, type Visit } from './lane.ts';
 

@@ -1,6 +1,6 @@
 /** Owns the lane: one text as it is computed, alone or beside others. Lanes may begin late, at a later layer or a later token, with what an earlier run has left. */
 
-import type { HookPoint, Place } from '../../engine.ts';
+import type { HookPoint, Place } from '../../core/engine.ts';
 import type { Heap } from './heap.ts';
 
 export interface Lane {

@@ -1,7 +1,7 @@
 /** Owns a model's way through its layers: a batch of lanes goes in, and at the end the residual stream of every row is there. */
 
-import { missing } from '../../missing.ts';
-import type { ModelSpec } from '../../models/spec.ts';
+import { missing } from '../../core/missing.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import { type Batch, createBatches } from './batch.ts';
 import type { Heap } from './heap.ts';
 import { boundary, type Lane, pointNumber } from './lane.ts';

@@ -1,8 +1,8 @@
 /** What the engine and its thread say to each other. */
 
 import type { ErrorCode } from '../../../errors.ts';
-import type { GenerateRequest, RunRequest, VariantResult } from '../../engine.ts';
-import type { Sae } from '../../sae/sae.ts';
+import type { GenerateRequest, RunRequest, VariantResult } from '../../core/engine.ts';
+import type { Sae } from '../../core/sae.ts';
 
 /** What the thread is started with. */
 export interface EngineWorkerData {

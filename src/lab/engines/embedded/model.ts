@@ -1,7 +1,7 @@
 /** Owns a model in the kernel's memory, with everything that computing it takes. It is used by one thread, which others help. */
 
-import { missing } from '../../missing.ts';
-import type { ModelSpec } from '../../models/spec.ts';
+import { missing } from '../../core/missing.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import type { WeightTensor } from '../../models/weights.ts';
 import { type BaseRuns, createBaseRuns } from './base-runs.ts';
 import { createBeginnings } from './beginnings.ts';

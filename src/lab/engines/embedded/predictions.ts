@@ -1,7 +1,7 @@
 /** Owns what comes after the last layer: from rows of the residual stream to logits, and to how likely and how far apart predictions are. */
 
-import { missing } from '../../missing.ts';
-import type { ModelSpec } from '../../models/spec.ts';
+import { missing } from '../../core/missing.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import { inGroups } from './groups.ts';
 import { type Heap, roundUp } from './heap.ts';
 import { type PackedWeights, selectOutputs } from './packed-weights.ts';

@@ -1,6 +1,6 @@
 /** Owns the list of operations that threads work through together: how each lies in memory, and how its work is cut into items. */
 
-import { missing } from '../../missing.ts';
+import { missing } from '../../core/missing.ts';
 import { CONTROL, type Heap } from './heap.ts';
 import type { Kernel } from './kernel.ts';
 

@@ -1,6 +1,6 @@
 /** Owns what is kept of prompts that have been computed as they are: keys and values, and the residual stream before some layers. The oldest go first. */
 
-import type { ModelSpec } from '../../models/spec.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import { type Heap, roundUp } from './heap.ts';
 import type { KeyValueStore } from './lane.ts';
 import { PANEL, type Rows } from './program.ts';

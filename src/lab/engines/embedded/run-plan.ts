@@ -1,7 +1,7 @@
 /** Owns planning one variant of a run: what it takes from its prompt as it is, what it computes by itself, and what is read where. */
 
-import type { HookPoint, RunRequest, Variant } from '../../engine.ts';
-import { resolvePositions } from '../../positions.ts';
+import type { HookPoint, RunRequest, Variant } from '../../core/engine.ts';
+import { resolvePositions } from '../../core/positions.ts';
 import type { BaseNeed } from './base-runs.ts';
 import { addInterventions, type Change, firstChange } from './interventions.ts';
 import { addVisit, boundary, depthOf, type Lane, pointNumber, type Visit } from './lane.ts';

@@ -1,8 +1,8 @@
 /** Owns what a run says of predictions: logits at chosen positions, and surprise. */
 
-import type { RunRequest, VariantResult } from '../../engine.ts';
-import { missing } from '../../missing.ts';
-import { resolvePositions } from '../../positions.ts';
+import type { RunRequest, VariantResult } from '../../core/engine.ts';
+import { missing } from '../../core/missing.ts';
+import { resolvePositions } from '../../core/positions.ts';
 import type { Model } from './model.ts';
 import { type PromptRecord, residualRow } from './prompt-records.ts';
 

@@ -1,6 +1,6 @@
 /** Owns a run: prompts are computed once as they are, and their variants only from their first change on, many of them together. */
 
-import type { RunRequest, Variant, VariantResult } from '../../engine.ts';
+import type { RunRequest, Variant, VariantResult } from '../../core/engine.ts';
 import type { BaseNeed } from './base-runs.ts';
 import { inGroups } from './groups.ts';
 import type { Change } from './interventions.ts';

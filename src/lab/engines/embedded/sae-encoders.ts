@@ -1,7 +1,7 @@
 /** Owns encoders of SAEs in the kernel's memory: those that were used last stay there. */
 
+import type { Sae } from '../../core/sae.ts';
 import { activateSae, prepareSaeInput } from '../../sae/encode.ts';
-import type { Sae } from '../../sae/sae.ts';
 import { type Heap, roundUp } from './heap.ts';
 import { packInPlace } from './packed-weights.ts';
 import { PANEL, type PackedMatrix, type Program } from './program.ts';

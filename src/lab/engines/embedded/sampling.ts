@@ -1,7 +1,7 @@
 /** Chooses the next token from logits at random, as likely as the logits say at a temperature. */
 
-import { likeliest, logitOf } from '../../logits.ts';
-import { missing } from '../../missing.ts';
+import { likeliest, logitOf } from '../../core/logits.ts';
+import { missing } from '../../core/missing.ts';
 import type { Random } from '../../statistics/random.ts';
 
 export type Choosing = (logits: Float32Array) => number;

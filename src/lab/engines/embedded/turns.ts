@@ -1,7 +1,7 @@
 /** Owns the cosines and sines of rotary positions, computed as far as texts have become long. */
 
-import { missing } from '../../missing.ts';
-import type { ModelSpec } from '../../models/spec.ts';
+import { missing } from '../../core/missing.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import type { Heap } from './heap.ts';
 import type { Turns } from './program.ts';
 

@@ -1,7 +1,7 @@
 /** Code beside the model, by the names that callers give their runs. Runs wait for each other; one that is stopped while it waits never begins. */
 
 import type { Ending } from '../../../interpreters/interpreter.ts';
-import type { CodeRunner } from '../../workbench.ts';
+import type { CodeRunner } from '../../core/code-runner.ts';
 import type { TorchInterpreter } from './torch-interpreter.ts';
 
 const NEVER_BEGAN: Ending = {

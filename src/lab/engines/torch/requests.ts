@@ -1,8 +1,8 @@
 /** How requests of the engine interface are put for the other side, and results taken from the tables that come back. A vector that many interventions share is sent once. */
 
-import type { GenerateRequest, Intervention, Positions, RunRequest, VariantResult } from '../../engine.ts';
-import { missing } from '../../missing.ts';
-import { resolvePositions } from '../../positions.ts';
+import type { GenerateRequest, Intervention, Positions, RunRequest, VariantResult } from '../../core/engine.ts';
+import { missing } from '../../core/missing.ts';
+import { resolvePositions } from '../../core/positions.ts';
 import { createRandom } from '../../statistics/random.ts';
 import type { Numbers, Tensor } from './wire.ts';
 

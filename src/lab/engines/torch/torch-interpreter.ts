@@ -19,8 +19,8 @@ import type {
 import { connectDriver } from '../../../interpreters/python/driver.ts';
 import type { Zygotes } from '../../../interpreters/python/zygotes.ts';
 import { findProcess } from '../../../process-tree.ts';
-import { firstLife } from '../../lives.ts';
-import { orAborted } from '../../or-aborted.ts';
+import { orAborted } from '../../core/abort-signals.ts';
+import { firstLife } from '../../core/code-runner.ts';
 
 export interface TorchInterpreter {
   execute(code: string, options?: ExecuteOptions): Promise<Executed>;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import type { Sae, SaeActivation } from '../../../../src/lab/core/sae.ts';
 import { encodeSaePlainly } from '../../../../src/lab/sae/encode.ts';
-import type { Sae, SaeActivation } from '../../../../src/lab/sae/sae.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
 import { largestError } from './kernel-in-hand.ts';
 import { openEngine } from './open-engine.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Engine, GenerateRequest, Intervention } from '../../../../src/lab/engine.ts';
+import type { Engine, GenerateRequest, Intervention } from '../../../../src/lab/core/engine.ts';
 import { openEngine, randomPrompts, randomVector } from './open-engine.ts';
 
 describe.each(['gpt2', 'gpt-neox', 'mistral', 'qwen3'])('generating with the model %s', (name) => {

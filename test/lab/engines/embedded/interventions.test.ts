@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Engine, HookPoint, Intervention, RunRequest } from '../../../../src/lab/engine.ts';
+import type { Engine, HookPoint, Intervention, RunRequest } from '../../../../src/lab/core/engine.ts';
 import { openEngine, randomPrompts, randomVector } from './open-engine.ts';
 
 const PLACES = ['resid_pre', 'attn_out', 'mlp_out', 'resid_post'] as const;

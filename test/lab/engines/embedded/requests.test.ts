@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Engine, Intervention, RunRequest, Tap } from '../../../../src/lab/engine.ts';
+import type { Engine, Intervention, RunRequest, Tap } from '../../../../src/lab/core/engine.ts';
 import { openEngine, randomPrompts, randomVector } from './open-engine.ts';
 
 it('describes its model', async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { GenerateRequest, RunRequest, Variant } from '../../../../src/lab/engine.ts';
+import type { GenerateRequest, RunRequest, Variant } from '../../../../src/lab/core/engine.ts';
 import { generate } from '../../../../src/lab/engines/embedded/generate.ts';
 import { createMemory } from '../../../../src/lab/engines/embedded/heap.ts';
 import { compileKernel } from '../../../../src/lab/engines/embedded/kernel.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Engine, Intervention, RunRequest, Variant } from '../../../../src/lab/engine.ts';
+import type { Engine, Intervention, RunRequest, Variant } from '../../../../src/lab/core/engine.ts';
 import { openEngine, randomPrompts, randomVector } from './open-engine.ts';
 
 const MODELS = ['gpt2', 'gpt-neox', 'mistral', 'qwen3'];

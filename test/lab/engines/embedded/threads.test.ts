@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { Engine } from '../../../../src/lab/engine.ts';
+import type { Engine } from '../../../../src/lab/core/engine.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
 import { openReference } from '../../parity-reference.ts';

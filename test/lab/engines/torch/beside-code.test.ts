@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Intervention, RunRequest } from '../../../../src/lab/engine.ts';
+import type { Intervention, RunRequest } from '../../../../src/lab/core/engine.ts';
 import type { TorchEngine } from '../../../../src/lab/engines/torch/torch-engine.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
 import { openStore } from '../../../../src/lab/store/store.ts';

@@ -1,8 +1,8 @@
 /** What goes wrong with a lab elsewhere, or could: what the agent is told, what is still there, and that the next call works. */
 
 import { beforeAll, describe, expect, test } from 'vitest';
+import { askDemoQuestion, captureRows } from '../../../../src/lab/demo/experiments.ts';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
-import { askDemoQuestion, captureRows } from '../../../../src/lab/experiments.ts';
 import { kill } from '../../../e2e/harness.ts';
 import { type Elsewhere, type ServedLab, useServed } from './served-lab.ts';
 

@@ -1,7 +1,7 @@
 /** `cuvette lab serve --engine torch` as a process with a home of its own, and agents with other homes that attach it by its address and token. */
 
 import { afterAll, expect, inject } from 'vitest';
-import type { CallTool } from '../../../../src/lab/experiments.ts';
+import type { CallTool } from '../../../../src/lab/demo/experiments.ts';
 import { type Agent, type Answer, createHome, type Home, kill, startAgent, startCli } from '../../../e2e/harness.ts';
 
 /** Milliseconds for whatever an agent asks, on a machine that has much else to do. */

@@ -1,12 +1,12 @@
 /** The ground-truth suite, served elsewhere: the verdicts that are true of its models, with the embedded engine's statistics. */
 
 import { expect, test } from 'vitest';
-import { askQuestion, type Outcome } from '../../../../src/lab/experiments.ts';
-import { disagreements } from '../../../../src/lab/ground-truth/agreement.ts';
-import { type AnswerIn, type GroundTruthRun, runGroundTruth } from '../../../../src/lab/ground-truth/suite.ts';
-import { CASE_NAMES } from '../../../../src/lab/ground-truth/toy-questions.ts';
+import { askQuestion, type Outcome } from '../../../../src/lab/demo/experiments.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { kill } from '../../../e2e/harness.ts';
+import { disagreements } from '../../ground-truth/agreement.ts';
+import { type AnswerIn, type GroundTruthRun, runGroundTruth } from '../../ground-truth/suite.ts';
+import { CASE_NAMES } from '../../ground-truth/toy-questions.ts';
 import { useServed } from './served-lab.ts';
 
 const SEED = 2001;

@@ -3,13 +3,13 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { askDemoQuestion, captureRows } from '../../../../src/lab/demo/experiments.ts';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
-import { askDemoQuestion, captureRows } from '../../../../src/lab/experiments.ts';
-import { CLOSE, disagreements } from '../../../../src/lab/ground-truth/agreement.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { allGone, kill } from '../../../e2e/harness.ts';
+import { CLOSE, disagreements } from '../../ground-truth/agreement.ts';
 import { largestDifference } from '../../parity-reference.ts';
 import { type Elsewhere, SERVERS_SECRET, type ServedLab, useServed } from './served-lab.ts';
 

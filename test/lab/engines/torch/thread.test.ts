@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { openLabThread } from '../../../../src/lab/lab-thread.ts';
+import { openLabThread } from '../../../../src/lab/local/lab-thread.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { openReference } from '../../parity-reference.ts';
 

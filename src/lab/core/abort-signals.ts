@@ -1,0 +1,31 @@
+/** Work that each of several signals can end. They may live long: nothing is left on them once it is done. */
+export async function withSignals<T>(
+  signals: readonly AbortSignal[],
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const either = new AbortController();
+  const done = new AbortController();
+  for (const signal of signals) {
+    const end = () => either.abort(signal.reason);
+    if (signal.aborted) end();
+    signal.addEventListener('abort', end, { once: true, signal: done.signal });
+  }
+  try {
+    return await work(either.signal);
+  } catch (error) {
+    throw either.signal.aborted ? either.signal.reason : error;
+  } finally {
+    done.abort();
+  }
+}
+
+/** Waits for work that others wait for, too: whoever gives up is told so at once, and the work goes on. */
+export function orAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

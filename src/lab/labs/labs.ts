@@ -1,0 +1,236 @@
+/**
+ * The labs of an agent, by session name: which model or which server each name stands for. Names outlive the process in a file of
+ * addresses; tokens are apart from it. Nothing of a lab is loaded before one is asked for.
+ */
+
+import { isUrl } from '../../config.ts';
+import { CuvetteError } from '../../errors.ts';
+import { withSignals } from '../core/abort-signals.ts';
+import type { Lab, LabContext } from '../core/lab.ts';
+import { CODE_ALONE, PROTOCOL } from '../core/lab.ts';
+import { createLostCalls } from '../remote/lost-calls.ts';
+import { createLabSessions, createPassingLabSessions, type LabSession } from './lab-sessions.ts';
+
+export interface Labs {
+  /** Opens a model here (`demo`, a folder, a Hugging Face id), or connects to a lab by its URL. */
+  attach(name: string, endpoint: string, token: string | undefined, context: LabContext): Promise<Health>;
+  /** Forgets the name, with its address and token, stops what was asked by it, and gives back the address. What the lab has kept stays there. */
+  detach(name: string): Promise<string>;
+  call(session: string, primitive: string, args: Record<string, unknown>, context: LabContext): Promise<Called>;
+  /** Names that stand for a lab at a URL. */
+  attached(): Promise<{ name: string; endpoint: string }[]>;
+  close(): Promise<void>;
+}
+
+export type Health = Record<string, unknown>;
+
+export interface Called {
+  answer: Record<string, unknown>;
+  /** What the caller should know of where it was answered. */
+  note?: string;
+}
+
+export interface LabsOptions {
+  /** Cuvette's data folder. */
+  data: string;
+  cache: string;
+  /** What relative paths are meant from. */
+  project: string;
+  /** Whether names, addresses and tokens are kept for the next process; they are, unless told otherwise. */
+  store?: boolean;
+  /** Throws for what may not be attached. */
+  check?(endpoint: string): void;
+  /** Whether callers may be others than the user of this machine: then no file is opened by a name that they give. */
+  isShared?: boolean;
+  /** How a model is opened in this process. */
+  openLocal?: OpenLocal;
+}
+
+export type OpenLocal = (model: string, context: LabContext) => Promise<Lab>;
+
+export const DEFAULT = 'default';
+export const DEMO = 'demo';
+
+interface OpenLab {
+  /** That it is for alone; nothing if every name of the same model shares it. */
+  name: string | undefined;
+  endpoint: string;
+  token: string | undefined;
+  lab: Promise<Lab>;
+  calls: number;
+}
+
+interface NamedLab {
+  entry: OpenLab;
+  /** Ends with the name, and with it what was asked by it. */
+  gone: AbortController;
+  /** SHA-256 of the model that it had when it was attached by this name. */
+  weights: string;
+}
+
+export function createLabs(options: LabsOptions): Labs {
+  const openLocal = options.openLocal ?? opening(options);
+  const sessions = options.store === false ? createPassingLabSessions() : createLabSessions(options.data);
+  const lost = createLostCalls();
+  const open = new Set<OpenLab>();
+  const named = new Map<string, NamedLab>();
+  const turns = new Map<string, Promise<unknown>>();
+
+  /** What a name stands for changes in the order that it was asked for. */
+  function inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const turn = (turns.get(name) ?? Promise.resolve()).then(work);
+    turns.set(
+      name,
+      turn.catch(() => {}),
+    );
+    return turn;
+  }
+
+  async function attach(name: string, session: LabSession, context: LabContext): Promise<Health> {
+    const { endpoint, token } = session;
+    options.check?.(endpoint);
+    // A model here is large, and opened once. What is elsewhere may hold a session for the name, with variables that are no other's.
+    const owner = isUrl(endpoint) ? name : undefined;
+    const found = [...open].find((one) => one.name === owner && one.endpoint === endpoint && one.token === token);
+    const entry = found ?? { name: owner, endpoint, token, lab: connect(session, context), calls: 0 };
+    open.add(entry);
+    const before = named.get(name)?.entry;
+    return use(entry, async (lab) => {
+      const health = await lab.call('colab_status', {}, context);
+      checkHealth(session, health);
+      named.set(name, { entry, weights: String(health.weights_sha256), gone: new AbortController() });
+      if (before && before !== entry) await closeUnused(before);
+      return health;
+    });
+  }
+
+  function connect({ endpoint, token }: LabSession, context: LabContext): Promise<Lab> {
+    if (!isUrl(endpoint)) return openLocal(endpoint, context);
+    return import('../remote/open-remote.ts').then(({ openRemote }) =>
+      openRemote({ endpoint, token, lost }, context.signal),
+    );
+  }
+
+  async function use<T>(entry: OpenLab, work: (lab: Lab) => Promise<T>): Promise<T> {
+    entry.calls += 1;
+    try {
+      return await work(await entry.lab);
+    } finally {
+      entry.calls -= 1;
+      await closeUnused(entry);
+    }
+  }
+
+  /** A model that no name stands for any more gives its memory back, once it has answered. */
+  async function closeUnused(entry: OpenLab): Promise<void> {
+    if (entry.calls > 0 || [...named.values()].some((one) => one.entry === entry)) return;
+    open.delete(entry);
+    await entry.lab.then((lab) => lab.close()).catch(() => {});
+  }
+
+  /** Names that were attached by an earlier process are attached again. */
+  async function find(name: string, context: LabContext): Promise<NamedLab & { note?: string }> {
+    return named.get(name) ?? inTurn(name, () => findAnew(name, context));
+  }
+
+  async function findAnew(name: string, context: LabContext): Promise<NamedLab & { note?: string }> {
+    const known = named.get(name);
+    if (known) return known;
+    const kept = await sessions.get(name);
+    if (!kept && name !== DEFAULT) throw await unknown(name);
+    await attach(name, kept ?? { endpoint: DEMO, token: undefined }, context);
+    const attached = named.get(name);
+    if (!attached) throw new Error(`The lab session ${name} was closed as it was opened.`);
+    if (kept) return attached;
+    return {
+      ...attached,
+      note: 'No lab was attached: this is demo, the small model that ships with Cuvette. colab_attach opens another.',
+    };
+  }
+
+  async function namesOf(): Promise<string[]> {
+    return [...new Set([...named.keys(), ...(await sessions.names())])].sort();
+  }
+
+  async function unknown(name: string): Promise<CuvetteError> {
+    const names = [...new Set([DEFAULT, ...(await namesOf())])].sort();
+    return new CuvetteError(
+      'unknown_session',
+      `There is no lab session ${name}. There are: ${names.join(', ')}. Call colab_attach(endpoint, session_name="${name}") first.`,
+    );
+  }
+
+  return {
+    attach: (name, endpoint, token, context) =>
+      inTurn(name, async () => {
+        context.signal.throwIfAborted();
+        const health = await attach(name, { endpoint, token }, context);
+        await sessions.save(name, { endpoint, token, weights: String(health.weights_sha256) }, String(health.model_id));
+        return health;
+      }),
+    detach: (name) =>
+      inTurn(name, async () => {
+        const known = named.get(name);
+        const endpoint = known?.entry.endpoint ?? (await sessions.get(name))?.endpoint;
+        if (endpoint === undefined) throw nothingToDetach(name, await namesOf());
+        await sessions.forget(name);
+        named.delete(name);
+        known?.gone.abort(detachedMeanwhile(name));
+        if (known) await closeUnused(known.entry);
+        return endpoint;
+      }),
+    async call(session, primitive, args, context) {
+      const { entry, weights, note, gone } = await find(session, context);
+      const answer = await use(entry, (lab) =>
+        withSignals([context.signal, gone.signal], (signal) =>
+          lab.call(primitive, args, { ...context, signal, weights }),
+        ),
+      );
+      return { answer, ...(note !== undefined && { note }) };
+    },
+    async attached() {
+      const names = await namesOf();
+      const all = await Promise.all(
+        names.map(async (name) => ({
+          name,
+          endpoint: named.get(name)?.entry.endpoint ?? (await sessions.get(name))?.endpoint ?? '',
+        })),
+      );
+      return all.filter(({ endpoint }) => isUrl(endpoint));
+    },
+    async close() {
+      named.clear();
+      await Promise.all([...open].map(({ lab }) => lab.then((one) => one.close()).catch(() => {})));
+    },
+  };
+}
+
+function opening({ data, cache, project, isShared = false }: LabsOptions): OpenLocal {
+  return async (model, context) => {
+    const { openLabThread } = await import('../local/lab-thread.ts');
+    return openLabThread({ model, data, cache, project, isShared }, context);
+  };
+}
+
+/** That the other side is a lab which speaks as this one does, and still has the model that it had. */
+function checkHealth({ endpoint, weights }: LabSession, health: Health): void {
+  if (health.protocol !== PROTOCOL && health.protocol !== CODE_ALONE)
+    throw new CuvetteError(
+      'lab_unreachable',
+      `The lab at ${endpoint} speaks protocol ${String(health.protocol)}, and this Cuvette ${PROTOCOL}. Run the same version of Cuvette on both sides.`,
+    );
+  if (weights !== undefined && health.weights_sha256 !== weights)
+    throw new CuvetteError(
+      'lab_changed',
+      `The lab at ${endpoint} has another model now (${String(health.model_id)}), so its captures and probes are others too. Call colab_attach to use it all the same.`,
+    );
+}
+
+function detachedMeanwhile(name: string): CuvetteError {
+  return new CuvetteError('unknown_session', `The lab session ${name} was detached while this was at work.`);
+}
+
+function nothingToDetach(name: string, names: string[]): CuvetteError {
+  const there = names.length === 0 ? 'None is attached.' : `Attached are: ${names.join(', ')}.`;
+  return new CuvetteError('unknown_session', `There is no lab session ${name} to detach. ${there}`);
+}
