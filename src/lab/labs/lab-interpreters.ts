@@ -1,14 +1,13 @@
 /** The Pythons of attached labs by the names under which sessions know them: `colab`, and `colab:NAME` for a named lab session. */
 
-import type { Elsewhere } from '../../sessions/interpreter-pool.ts';
 import { DEFAULT, type Labs } from './labs.ts';
 
 const NAME = /^colab(?::(.+))?$/;
 
-export function createLabInterpreters(labs: Labs): Elsewhere {
+export function createLabInterpreters(labs: Labs) {
   return {
-    isName: (name) => NAME.test(name),
-    async open(name) {
+    isName: (name: string) => NAME.test(name),
+    async open(name: string) {
       const { openLabInterpreter } = await import('./lab-interpreter.ts');
       const session = NAME.exec(name)?.[1] ?? DEFAULT;
       return openLabInterpreter((primitive, args, context) => labs.call(session, primitive, args, context));

@@ -18,7 +18,7 @@ import { createHubFiles, downloadSentence } from '../hub/hub-files.ts';
 import { openModelFolder } from '../models/open-model.ts';
 import { openSae } from '../sae/open-sae.ts';
 import { openStore, type Store } from '../store/store.ts';
-import type { TorchChoice } from './torch-lab.ts';
+import type { TorchChoice, TorchPlaces } from './torch-lab.ts';
 
 export interface LocalLabOptions {
   /** `demo`, a folder, or a Hugging Face id. */
@@ -26,8 +26,8 @@ export interface LocalLabOptions {
   /** Cuvette's data folder, and its cache. */
   data: string;
   cache: string;
-  /** And its folder for sockets, where the torch engine is asked for. */
-  torch?: TorchChoice & { runtime: string };
+  /** The torch engine, with Cuvette's folder for sockets and the environment variables of its Python. */
+  torch?: TorchChoice & Pick<TorchPlaces, 'runtime' | 'env'>;
   /** What relative paths are meant from. */
   project: string;
   /** Whether callers may be others than the user of this machine: then no file is opened by a name that they give. */
@@ -60,7 +60,7 @@ async function openTorchLab(
   context: LabContext,
 ): Promise<Lab> {
   const { openTorchEngine } = await import('./torch-lab.ts');
-  const places = { cache: options.cache, project: options.project, runtime: torch.runtime };
+  const places = { cache: options.cache, project: options.project, runtime: torch.runtime, env: torch.env };
   const engine = await openTorchEngine(torch, { id: options.model, folder }, places, context);
   await engine.showCaptures(join(storeOf(options, engine).folder, 'captures'));
   return createLab(engine, options, neutral, engine.code);

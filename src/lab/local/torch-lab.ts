@@ -2,7 +2,6 @@
 
 import { createZygotes } from '../../interpreters/python/zygotes.ts';
 import { runtimeFolder } from '../../paths.ts';
-import { withoutSecrets } from '../../sessions/variables.ts';
 import type { LabContext } from '../core/lab.ts';
 import type { TorchSettings } from '../engines/torch/startup.ts';
 import { createTorchEngine, type TorchEngine } from '../engines/torch/torch-engine.ts';
@@ -19,19 +18,20 @@ export interface TorchPlaces {
   runtime: string;
   /** Where code runs. */
   project: string;
+  /** The environment variables of the Python, which code can read. */
+  env: Record<string, string>;
 }
 
 export async function openTorchEngine(
   choice: TorchChoice,
   model: { id: string; folder: string },
-  { cache, runtime, project }: TorchPlaces,
+  { cache, runtime, project, env }: TorchPlaces,
   { signal, progress }: LabContext,
 ): Promise<TorchEngine> {
   const wanted = choice.python ?? process.env.CUVETTE_TORCH_PYTHON;
   const python = await findTorchPython({ wanted, cache, signal, progress });
   progress(`Loading ${model.id} in ${python}`);
   const folder = runtimeFolder(runtime);
-  const env = withoutSecrets();
   const zygotes = createZygotes(folder, env);
   try {
     const engine = await createTorchEngine({
