@@ -2,11 +2,11 @@
 
 import type {
   Engine,
+  ForwardRequest,
   HookPoint,
   Intervention,
   ModelDescription,
   Positions,
-  RunRequest,
   VariantResult,
 } from '../../src/lab/core/engine.ts';
 import { resolvePositions } from '../../src/lab/core/positions.ts';
@@ -73,7 +73,7 @@ export function toyPairs(count: number): { prompts: string[]; labels: (0 | 1)[];
 
 export interface ToyEngine extends Engine {
   /** Requests so far. */
-  requests: RunRequest[];
+  requests: ForwardRequest[];
   isClosed: boolean;
 }
 
@@ -131,7 +131,7 @@ function tokensOf(word: string): number[] {
   return (word.match(/.{1,2}/g) ?? []).map((piece) => (piece.charCodeAt(0) * 7) % WORDS.length);
 }
 
-function run({ prompts, variants, taps = [], logits, surprise }: RunRequest): VariantResult[] {
+function run({ prompts, variants, taps = [], logits, surprise }: ForwardRequest): VariantResult[] {
   const all = variants ?? prompts.map((_, prompt) => ({ prompt, interventions: [] }));
   return all.map(({ prompt, interventions }) => {
     const tokens = [...(prompts[prompt] ?? [])];

@@ -4,7 +4,7 @@ import { CuvetteError } from '../../errors.ts';
 import type { Engine } from '../core/engine.ts';
 import { logitOf } from '../core/logits.ts';
 import { mean } from '../statistics/summary.ts';
-import type { Evidence, Question } from './evidence.ts';
+import type { CausalQuestion, Evidence } from './evidence.ts';
 import { singleTokensOf, type Token, tokenWithText } from './words.ts';
 
 const FEWEST = 30;
@@ -16,7 +16,7 @@ const WANTED = 64;
  */
 export async function chooseControls(
   engine: Engine,
-  question: Question,
+  question: CausalQuestion,
   target: Evidence['target'],
   logits: Float64Array,
 ): Promise<Evidence['controls']> {

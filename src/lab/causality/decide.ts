@@ -1,6 +1,6 @@
 /** The verdict, as a pure function of the evidence: the first row of a table that matches, with the reasons why those before it did not. */
 
-import type { Evidence, Reason, Verdict, VerdictName } from './evidence.ts';
+import type { Evidence, Verdict, VerdictName, VerdictReason } from './evidence.ts';
 import { DIVERGENCE, LEAST_GAP, ON_MANIFOLD, PERPLEXITY_RATIO } from './limits.ts';
 import { SIGNIFICANCE } from './multiplicity.ts';
 import { limitsOf, number, sentenceOf, share } from './wording.ts';
@@ -11,7 +11,7 @@ interface Row {
   because: string;
   matched: boolean;
   verdict: VerdictName;
-  reason: Reason;
+  reason: VerdictReason;
 }
 
 export function decide(evidence: Evidence): Verdict {
@@ -135,7 +135,7 @@ function missingForCausal({ steering, interchange, ablation, temperature, guards
 }
 
 /** The most telling of what keeps the direction from being causal. */
-function weakReason({ steering, interchange, ablation, guards, naming }: Evidence): Reason {
+function weakReason({ steering, interchange, ablation, guards, naming }: Evidence): VerdictReason {
   if (guards.onManifold.value < ON_MANIFOLD) return 'possible-dormant-pathway';
   if (ablation.value < 0.2 && interchange.value >= 0.25) return 'redundant-pathway';
   if (!isPartial(interchange)) return 'off-manifold-only';

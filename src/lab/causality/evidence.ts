@@ -285,7 +285,7 @@ export const protocolRecordSchema = z.object({
 });
 
 export type DatasetRow = z.infer<typeof datasetRow>;
-export type Question = z.infer<typeof questionSchema>;
+export type CausalQuestion = z.infer<typeof questionSchema>;
 export type Interval = z.infer<typeof interval>;
 export type Dose = z.infer<typeof dose>;
 export type Share = z.infer<typeof share>;
@@ -294,6 +294,6 @@ export type Effect = z.infer<typeof effect>;
 export type SweepRow = z.infer<typeof sweepRow>;
 export type Evidence = z.infer<typeof evidenceSchema>;
 export type VerdictName = (typeof VERDICTS)[number];
-export type Reason = (typeof REASONS)[number];
+export type VerdictReason = (typeof REASONS)[number];
 export type Verdict = z.infer<typeof verdictSchema>;
 export type ProtocolRecord = z.infer<typeof protocolRecordSchema>;

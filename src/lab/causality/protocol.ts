@@ -19,7 +19,7 @@ import { checkDataset, clustersOf, groupsBy, labelsOf } from './dataset.ts';
 import { type Labelled, measureDecodability, scoreRows } from './decodability.ts';
 import { fitDirection, givenDirection, rowsOf } from './direction.ts';
 import { measureEffects } from './effects.ts';
-import type { DatasetRow, Evidence, Question } from './evidence.ts';
+import type { CausalQuestion, DatasetRow, Evidence } from './evidence.ts';
 import { onManifold, readManifold } from './manifold.ts';
 import { createMeter } from './meter.ts';
 import { countTests } from './multiplicity.ts';
@@ -41,7 +41,11 @@ export interface ProtocolContext {
   onProgress?(done: number, about: number): void;
 }
 
-export async function runProtocol(engine: Engine, question: Question, context: ProtocolContext): Promise<Evidence> {
+export async function runProtocol(
+  engine: Engine,
+  question: CausalQuestion,
+  context: ProtocolContext,
+): Promise<Evidence> {
   checkQuestion(engine, question);
   const { dataset, site, seed } = question;
   const { width } = engine.describe();
@@ -132,7 +136,7 @@ export async function runProtocol(engine: Engine, question: Question, context: P
   };
 }
 
-function checkQuestion(engine: Engine, question: Question): void {
+function checkQuestion(engine: Engine, question: CausalQuestion): void {
   const { layers, id } = engine.describe();
   if (question.site.layer >= layers) {
     throw new CuvetteError(
@@ -164,7 +168,7 @@ function startRun(
   };
 }
 
-async function neutralPrompts(run: Run, question: Question): Promise<number[][]> {
+async function neutralPrompts(run: Run, question: CausalQuestion): Promise<number[][]> {
   const { context } = run.engine.describe();
   const texts = question.neutralPrompts ?? PLAIN_SENTENCES;
   const prompts = (await run.engine.tokenize(texts)).map((tokens) => tokens.slice(0, context));
@@ -191,7 +195,7 @@ function measureDirection({ dataset, activations, width }: Labelled, test: reado
 
 async function scoreMatched(
   run: Run,
-  question: Question,
+  question: CausalQuestion,
   direction: Float32Array,
 ): Promise<Evidence['structureMatched']> {
   const { structureMatched: dataset, site, seed } = question;
@@ -207,7 +211,7 @@ function modelOf(engine: Engine): Evidence['model'] {
   return { id, engine: name, architecture, layers, width, dtype, weights, tokenizer };
 }
 
-function summaryOf({ dataset, neutralPrompts: neutral, structureMatched }: Question): Evidence['data'] {
+function summaryOf({ dataset, neutralPrompts: neutral, structureMatched }: CausalQuestion): Evidence['data'] {
   const positives = dataset.filter((row) => row.label === 1).length;
   const count = (keyOf: (row: DatasetRow) => string | undefined) => groupsBy(dataset, keyOf).size;
   return {

@@ -1,7 +1,7 @@
 /** What the model does on prompts as they are: activations at the site, and what it would say next. Runs in portions of bounded memory. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Engine, RunRequest, Variant, VariantResult } from '../core/engine.ts';
+import type { Engine, ForwardRequest, Variant, VariantResult } from '../core/engine.ts';
 import { logitOf } from '../core/logits.ts';
 import { missing } from '../core/missing.ts';
 import { resolvePositions } from '../core/positions.ts';
@@ -101,7 +101,7 @@ export function* portions(count: number, size: number): Generator<[from: number,
 }
 
 /** Numbers that are not finite are an error: they would pass every comparison as "no effect". */
-export async function runChecked(run: Run, request: RunRequest): Promise<VariantResult[]> {
+export async function runChecked(run: Run, request: ForwardRequest): Promise<VariantResult[]> {
   run.signal.throwIfAborted();
   const results = await run.engine.run(request, run.signal);
   const variants: readonly Variant[] | undefined = request.variants;

@@ -3,7 +3,7 @@
 import { CuvetteError } from '../../errors.ts';
 import type { Random } from '../statistics/random.ts';
 import { groupsBy, labelsOf, rowAt } from './dataset.ts';
-import type { DatasetRow, Evidence, Question } from './evidence.ts';
+import type { CausalQuestion, DatasetRow, Evidence } from './evidence.ts';
 
 /** Rows of a class that a half must have to be of use. */
 const FEWEST = 4;
@@ -11,7 +11,7 @@ const FEWEST = 4;
 /** Interventions are made on whole pairs up to this many rows. */
 const INTERVENED = 256;
 
-export function splitRows(question: Question, random: Random): Evidence['split'] {
+export function splitRows(question: CausalQuestion, random: Random): Evidence['split'] {
   const { dataset, direction, target } = question;
   const all = dataset.map((_, row) => row);
   if (direction.kind === 'given' && direction.trainedOn && direction.trainedOn.length > 0) {

@@ -9,7 +9,7 @@ import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { scaled } from '../statistics/vectors.ts';
-import type { Dose, Evidence, Question, SweepRow } from './evidence.ts';
+import type { CausalQuestion, Dose, Evidence, SweepRow } from './evidence.ts';
 import { logitsOf, portionOf, portions, type Run, runChecked, type Site } from './readings.ts';
 import { addAt } from './variants.ts';
 
@@ -30,7 +30,11 @@ export interface SweepSetup {
   gapSign: number;
 }
 
-export async function measureSweep(run: Run, setup: SweepSetup, asked: Question['sweep']): Promise<Evidence['sweep']> {
+export async function measureSweep(
+  run: Run,
+  setup: SweepSetup,
+  asked: CausalQuestion['sweep'],
+): Promise<Evidence['sweep']> {
   const random = createRandom(setup.seed, 'random directions for the sweep');
   const directions = Array.from({ length: RANDOM_DIRECTIONS }, () => random.direction(setup.direction.length));
   const standard = STANDARD.map((lengths) => lengths * setup.norm);

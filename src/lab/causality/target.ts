@@ -3,13 +3,13 @@
 import { CuvetteError } from '../../errors.ts';
 import type { Engine } from '../core/engine.ts';
 import { logitOf } from '../core/logits.ts';
-import type { Evidence, Question } from './evidence.ts';
+import type { CausalQuestion, Evidence } from './evidence.ts';
 import { type Token, tokensOf, tokenWithText } from './words.ts';
 
 /** As given; else the two tokens whose mean logits differ most between the classes. Logits are means by class. */
 export async function chooseTarget(
   engine: Engine,
-  question: Question,
+  question: CausalQuestion,
   [negative, positive]: readonly [Float64Array, Float64Array],
 ): Promise<Evidence['target']> {
   if (question.target) {

@@ -1,9 +1,9 @@
 /** What a verdict says in plain sentences, and what it leaves unsaid. */
 
 import { missing } from '../core/missing.ts';
-import type { Evidence, Reason, VerdictName } from './evidence.ts';
+import type { Evidence, VerdictName, VerdictReason } from './evidence.ts';
 
-export function sentenceOf(reason: Reason, evidence: Evidence): string {
+export function sentenceOf(reason: VerdictReason, evidence: Evidence): string {
   return SENTENCES[reason](evidence);
 }
 
@@ -17,7 +17,7 @@ export function share(value: number): string {
   return number(Math.round(value * 1e4) / 1e4);
 }
 
-const SENTENCES: Record<Reason, (evidence: Evidence) => string> = {
+const SENTENCES: Record<VerdictReason, (evidence: Evidence) => string> = {
   'not-decodable': ({ decodability: { auroc, interval } }) =>
     `The classes cannot be told apart along this direction on rows that it was not found in (AUROC ${number(auroc)}, 95 % interval ${number(interval.low)} to ${number(interval.high)}), so that nothing can be said about its use.`,
   'confounded-structural': ({ structureMatched, decodability }) =>

@@ -1,5 +1,5 @@
 /** Work that each of several signals can end. They may live long: nothing is left on them once it is done. */
-export async function withSignals<T>(
+export async function withAnySignal<T>(
   signals: readonly AbortSignal[],
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -20,7 +20,7 @@ export async function withSignals<T>(
 }
 
 /** Waits for work that others wait for, too: whoever gives up is told so at once, and the work goes on. */
-export function orAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
+export function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (!signal) return work;
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

@@ -3,12 +3,12 @@
 import type { Sae } from './sae.ts';
 
 /** Where in a block: the residual stream before it and after it, and what attention and MLP add to it. */
-export type Place = 'resid_pre' | 'attn_out' | 'mlp_out' | 'resid_post';
+export type HookPlace = 'resid_pre' | 'attn_out' | 'mlp_out' | 'resid_post';
 
 export interface HookPoint {
   /** From 0. */
   layer: number;
-  place: Place;
+  place: HookPlace;
 }
 
 /** Positions of a prompt's tokens; negative ones count from its end, so that -1 is the last. */
@@ -41,7 +41,7 @@ export interface Tap {
   positions: Positions;
 }
 
-export interface RunRequest {
+export interface ForwardRequest {
   /** Tokens. Work that variants of one prompt share is done once; the engine keeps it for later requests as long as it has room. */
   prompts: readonly (readonly number[])[];
   /** By default each prompt once, as it is. */
@@ -105,7 +105,7 @@ export interface Engine {
   /** The text of tokens; special ones are left out unless asked for. */
   detokenize(tokens: readonly number[], options?: { special?: boolean }): Promise<string>;
   /** In the order of the variants. */
-  run(request: RunRequest, signal?: AbortSignal): Promise<VariantResult[]>;
+  run(request: ForwardRequest, signal?: AbortSignal): Promise<VariantResult[]>;
   /** The new tokens of each variant, without the one that ended it. */
   generate(request: GenerateRequest, signal?: AbortSignal): Promise<number[][]>;
   /** Activations (count × width) to features (count × features). */

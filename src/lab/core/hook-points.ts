@@ -1,10 +1,10 @@
 /** Owns the names of hook points: TransformerLens' names for places in a block, and plain integers for the residual stream after it. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { HookPoint, Place } from './engine.ts';
+import type { HookPlace, HookPoint } from './engine.ts';
 
 /** What follows `blocks.{layer}.`; names of TransformerLens 3 stand beside the older ones. */
-const PLACES: Record<string, Place> = {
+const PLACES: Record<string, HookPlace> = {
   hook_resid_pre: 'resid_pre',
   hook_attn_out: 'attn_out',
   hook_mlp_out: 'mlp_out',

@@ -47,10 +47,10 @@ export function hashOf(value: unknown): string {
 
 /** Of the numbers as they are in memory. */
 export function hashOfNumbers(numbers: Float32Array): string {
-  return createHash('sha256').update(bytesOf(numbers)).digest('hex');
+  return createHash('sha256').update(float32Bytes(numbers)).digest('hex');
 }
 
-export function bytesOf(numbers: Float32Array): Uint8Array {
+export function float32Bytes(numbers: Float32Array): Uint8Array {
   return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
 }
 

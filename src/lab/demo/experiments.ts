@@ -1,20 +1,25 @@
 /** Whole experiments as an agent makes them: with the lab's tools, one call after the other. */
 
-import { type DatasetRow, type ProtocolRecord, protocolRecordSchema, type Question } from '../causality/evidence.ts';
+import {
+  type CausalQuestion,
+  type DatasetRow,
+  type ProtocolRecord,
+  protocolRecordSchema,
+} from '../causality/evidence.ts';
 import { formatHookPoint } from '../core/hook-points.ts';
 import type { DemoQuestion } from './questions.ts';
 
 /** Calls a tool of the lab that is asked. */
 export type CallTool = (tool: string, args: Record<string, unknown>) => Promise<Record<string, unknown>>;
 
-export interface Outcome {
+export interface ExperimentResult {
   /** All that the protocol's tool answered. */
   answer: Record<string, unknown>;
   record: ProtocolRecord;
 }
 
 /** One of the shipped model's questions: trains a probe on some prompts, and asks about it on others. */
-export async function askDemoQuestion(call: CallTool, question: DemoQuestion, seed: number): Promise<Outcome> {
+export async function askDemoQuestion(call: CallTool, question: DemoQuestion, seed: number): Promise<ExperimentResult> {
   const { name, title, layer, position, training, dataset, structureMatched, target } = question;
   const capture = (rows: readonly DatasetRow[]) => captureRows(call, rows, { layers: [layer], positions: [position] });
   const trained = { probe_id: name, capture_id: await capture(training), layer, position };
@@ -32,12 +37,12 @@ export async function askDemoQuestion(call: CallTool, question: DemoQuestion, se
 
 /** What the tools can be asked in one go; they know by themselves what a probe was trained on. */
 type Asked = Pick<
-  Question,
+  CausalQuestion,
   'site' | 'direction' | 'dataset' | 'structureMatched' | 'target' | 'neutralPrompts' | 'seed'
 >;
 
 /** Captures the data of a question, and gives the lab its direction or leaves it to be found there. */
-export async function askQuestion(call: CallTool, question: Asked): Promise<Outcome> {
+export async function askQuestion(call: CallTool, question: Asked): Promise<ExperimentResult> {
   const { site, direction, dataset, structureMatched, target, neutralPrompts, seed } = question;
   const layer = formatHookPoint(site);
   const capture = (rows: readonly DatasetRow[]) =>
@@ -72,7 +77,7 @@ export async function captureRows(
   return answer.capture_id;
 }
 
-async function askProtocol(call: CallTool, args: Record<string, unknown>): Promise<Outcome> {
+async function askProtocol(call: CallTool, args: Record<string, unknown>): Promise<ExperimentResult> {
   const answer = await call('causality_protocol', { ...args, include_evidence: true });
   return { answer, record: protocolRecordSchema.parse(answer.record) };
 }

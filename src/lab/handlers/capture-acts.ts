@@ -11,7 +11,7 @@ import type { CaptureDraft, CaptureRecord } from '../store/captures.ts';
 import { defineHandler } from './handler.ts';
 import { type Layer, layerOf } from './layers.ts';
 import { batchesOf, checkCount, promptsOf, tokenizePrompts } from './prompts.ts';
-import { manifestFor, type Workbench } from './resources.ts';
+import { type LabResources, manifestFor } from './resources.ts';
 
 export const captureActsHandler = defineHandler(captureActs, async (bench, args, context) => {
   const prompts = promptsOf(args);
@@ -75,7 +75,7 @@ export const captureActsHandler = defineHandler(captureActs, async (bench, args,
 
 async function fill(
   draft: CaptureDraft,
-  { engine, model }: Workbench,
+  { engine, model }: LabResources,
   what: { tokens: number[][]; layers: Layer[]; positions: number[] },
   { signal, progress }: LabContext,
 ): Promise<void> {

@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
 import { VERSION } from '../../version.ts';
 import { decide } from '../causality/decide.ts';
-import type { ProtocolRecord, Question } from '../causality/evidence.ts';
+import type { CausalQuestion, ProtocolRecord } from '../causality/evidence.ts';
 import { runProtocol } from '../causality/protocol.ts';
 import type { LabContext } from '../core/lab.ts';
 import { hashOf } from '../core/manifest.ts';
@@ -14,7 +14,7 @@ import type { Capture, Label } from '../store/captures.ts';
 import type { Probe } from '../store/probes.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
-import { manifestFor, type Workbench } from './resources.ts';
+import { type LabResources, manifestFor } from './resources.ts';
 import { datasetOf, positionIn, seenRows } from './rows.ts';
 import { verdictAnswer } from './verdict-answer.ts';
 
@@ -48,10 +48,10 @@ export const causalityProtocolHandler = defineHandler(causalityProtocol, async (
 type Arguments = z.output<typeof causalityProtocol.input>;
 
 async function makeQuestion(
-  bench: Workbench,
+  bench: LabResources,
   args: Arguments,
   notes: string[],
-): Promise<{ question: Question; length: number }> {
+): Promise<{ question: CausalQuestion; length: number }> {
   if ((args.probe_id === undefined) === (args.fit === undefined))
     throw new CuvetteError(
       'invalid_input',
@@ -65,7 +65,7 @@ async function makeQuestion(
   const target = targetOf(args);
   const neutral = args.neutral_prompts ?? bench.neutralPrompts;
   const matched = args.structure_matched_capture_id;
-  const question: Question = {
+  const question: CausalQuestion = {
     site: { ...point, position },
     direction: probe ? givenBy(probe, capture, notes) : { kind: 'fit', method: args.fit ?? 'difference-of-means' },
     dataset: datasetOf(capture, args.labels),
@@ -84,8 +84,8 @@ async function makeQuestion(
 
 /** A question that gets no answer does not count. */
 async function answer(
-  { engine, store }: Workbench,
-  question: Question,
+  { engine, store }: LabResources,
+  question: CausalQuestion,
   { n_random_seeds }: Arguments,
   { signal, progress }: LabContext,
 ): Promise<ProtocolRecord> {
@@ -116,7 +116,7 @@ function onlyLayer({ id, points }: Capture): string {
 }
 
 /** With the rows that it was trained on, so that none of them tests it. */
-function givenBy(probe: Probe, capture: Capture, notes: string[]): Question['direction'] {
+function givenBy(probe: Probe, capture: Capture, notes: string[]): CausalQuestion['direction'] {
   const seen = seenRows(probe, capture);
   if (seen.length > 0)
     notes.push(
@@ -130,17 +130,17 @@ function givenBy(probe: Probe, capture: Capture, notes: string[]): Question['dir
   };
 }
 
-function targetOf({ positive_tokens: positive, negative_tokens: negative }: Arguments): Question['target'] {
+function targetOf({ positive_tokens: positive, negative_tokens: negative }: Arguments): CausalQuestion['target'] {
   if (positive === undefined && negative === undefined) return undefined;
   if (positive?.length && negative?.length) return { positive, negative };
   throw new CuvetteError('invalid_input', 'Give both positive_tokens and negative_tokens, or neither.');
 }
 
-async function matchedSet({ store }: Workbench, captureId: string, labels: Label[] | undefined) {
+async function matchedSet({ store }: LabResources, captureId: string, labels: Label[] | undefined) {
   return datasetOf(await store.captures.get(captureId), labels);
 }
 
 /** Callers count absolute doses in lengths of the probe's direction; the protocol counts them in the residual stream's own unit. */
-function sweepOf(values: number[], unit: 'absolute' | 'swing' | 'norm', length: number): Question['sweep'] {
+function sweepOf(values: number[], unit: 'absolute' | 'swing' | 'norm', length: number): CausalQuestion['sweep'] {
   return { values: unit === 'absolute' ? values.map((value) => value * length) : values, unit };
 }

@@ -5,7 +5,7 @@ import type { Output } from '../../interpreters/interpreter.ts';
 import type { CodeRunner } from '../core/code-runner.ts';
 import { describeCode, interruptCode, listVariables, resetCode, runCode } from '../primitives/code.ts';
 import { defineHandler, type Handler } from './handler.ts';
-import type { Workbench } from './resources.ts';
+import type { LabResources } from './resources.ts';
 
 export const CODE_HANDLERS: readonly Handler[] = [
   defineHandler(runCode, async (bench, { code, ...options }, { signal, output }) => {
@@ -25,7 +25,7 @@ export const CODE_HANDLERS: readonly Handler[] = [
   }),
 ];
 
-function runnerOf({ code, model }: Workbench): CodeRunner {
+function runnerOf({ code, model }: LabResources): CodeRunner {
   if (code) return code;
   throw new CuvetteError(
     'unknown_interpreter',

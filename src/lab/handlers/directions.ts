@@ -4,7 +4,7 @@ import { CuvetteError } from '../../errors.ts';
 import type { LabContext } from '../core/lab.ts';
 import { hashOfNumbers } from '../core/manifest.ts';
 import { norm } from '../statistics/vectors.ts';
-import type { Workbench } from './resources.ts';
+import type { LabResources } from './resources.ts';
 
 export interface Direction {
   vector: Float32Array;
@@ -15,7 +15,7 @@ export interface Direction {
 }
 
 /** By a probe's id, or as `SAE#FEATURE`. */
-export async function findDirection(bench: Workbench, id: string, context: LabContext): Promise<Direction> {
+export async function findDirection(bench: LabResources, id: string, context: LabContext): Promise<Direction> {
   const [, sae, feature] = /^(.+)#(\d+)$/.exec(id) ?? [];
   if (sae === undefined) {
     const { direction, training } = await bench.store.probes.get(id);
@@ -29,7 +29,7 @@ export async function findDirection(bench: Workbench, id: string, context: LabCo
   return checked(bench, id, decoder.slice(row * size, (row + 1) * size), undefined);
 }
 
-function checked({ model }: Workbench, id: string, vector: Float32Array, swing: number | undefined): Direction {
+function checked({ model }: LabResources, id: string, vector: Float32Array, swing: number | undefined): Direction {
   const length = norm(vector);
   if (vector.length !== model.width)
     throw new CuvetteError(

@@ -4,17 +4,17 @@ import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
 import type { LabContext } from '../core/lab.ts';
 import type { Primitive } from '../primitives/primitive.ts';
-import type { Workbench } from './resources.ts';
+import type { LabResources } from './resources.ts';
 
 export interface Handler {
   name: string;
   /** Checks the arguments first. */
-  run(bench: Workbench, args: unknown, context: LabContext): Promise<Record<string, unknown>>;
+  run(bench: LabResources, args: unknown, context: LabContext): Promise<Record<string, unknown>>;
 }
 
 export function defineHandler<Input extends z.ZodObject, Output extends z.ZodObject>(
   primitive: Primitive<Input, Output>,
-  work: (bench: Workbench, args: z.output<Input>, context: LabContext) => Promise<z.output<Output>>,
+  work: (bench: LabResources, args: z.output<Input>, context: LabContext) => Promise<z.output<Output>>,
 ): Handler {
   return {
     name: primitive.name,

@@ -12,7 +12,7 @@ import { norm } from '../statistics/vectors.ts';
 import { NO_BIAS, onlyNumber, type Probe, type ProbeFile, readProbeFile } from '../store/probes.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
-import { recorded, type Workbench } from './resources.ts';
+import { type LabResources, recorded } from './resources.ts';
 import { showProbe } from './show-probe.ts';
 
 /** Where neither the caller nor the file says another. */
@@ -59,7 +59,7 @@ function asFile(direction: number[]): ProbeFile {
 }
 
 /** `NAME.safetensors` with `NAME.json`, either of them or NAME alone, or `NAME.pt`. */
-async function readSource(bench: Workbench, source: string, context: LabContext): Promise<ProbeFile> {
+async function readSource(bench: LabResources, source: string, context: LabContext): Promise<ProbeFile> {
   if (source.endsWith('.pt')) return readTorchProbe(await bench.findFile(source, context));
   const name = source.replace(/\.(json|safetensors)$/, '');
   const tensors = await bench.findFile(`${name}.safetensors`, context);
@@ -84,7 +84,7 @@ function readTorchProbe(path: string): ProbeFile {
   return { ...asFile([]), direction: direction.data, bias: bias ? onlyNumber(path, 'bias', bias.data) : NO_BIAS };
 }
 
-function checkDirection(direction: Float32Array, { model }: Workbench): void {
+function checkDirection(direction: Float32Array, { model }: LabResources): void {
   if (direction.length !== model.width)
     throw new CuvetteError(
       'invalid_input',
@@ -94,7 +94,7 @@ function checkDirection(direction: Float32Array, { model }: Workbench): void {
     throw new CuvetteError('invalid_input', "The probe's direction is zero, or has numbers that are not finite.");
 }
 
-function notesOn(file: ProbeFile, { model }: Workbench): string[] {
+function notesOn(file: ProbeFile, { model }: LabResources): string[] {
   if (file.modelId === undefined || basename(file.modelId) === basename(model.id)) return [];
   return [`The file says that it is a probe of ${file.modelId}, and the lab has ${model.id}.`];
 }

@@ -5,7 +5,7 @@ import type { HookPoint } from '../core/engine.ts';
 import type { LabContext } from '../core/lab.ts';
 import { norm, scaled } from '../statistics/vectors.ts';
 import { tokenizePrompts } from './prompts.ts';
-import type { Workbench } from './resources.ts';
+import type { LabResources } from './resources.ts';
 
 /** As in the protocol. */
 const LARGEST_RATIO = 1.5;
@@ -13,7 +13,7 @@ const LARGEST_DIVERGENCE = 0.1;
 
 /** Both signs of the vector count, whichever does more. */
 export async function neutralDamage(
-  bench: Workbench,
+  bench: LabResources,
   steering: { point: HookPoint; vector: Float32Array; prompts: readonly string[] | undefined; seed: number },
   { signal }: LabContext,
 ) {

@@ -7,12 +7,12 @@ import type { Engine, ModelDescription } from '../core/engine.ts';
 import type { LabContext } from '../core/lab.ts';
 import { createManifest, type Experiment, type Manifest } from '../core/manifest.ts';
 import type { Sae } from '../core/sae.ts';
-import type { Store } from '../store/store.ts';
+import type { LabStore } from '../store/store.ts';
 
-export interface Workbench {
+export interface LabResources {
   engine: Engine;
   model: ModelDescription;
-  store: Store;
+  store: LabStore;
   /** Text of the model's own kind, for guards; a model from elsewhere has none of its own. */
   neutralPrompts: readonly string[] | undefined;
   /** Where the engine has a Python. */
@@ -25,7 +25,7 @@ export interface Workbench {
 
 /** The experiment's hash, for an answer; `keepManifest` puts it on record. */
 export function manifestFor(
-  { model }: Workbench,
+  { model }: LabResources,
   done: Omit<Experiment, 'config'> & { data: string | null; seed?: number },
 ): Manifest {
   const config = {
@@ -42,7 +42,7 @@ export function manifestFor(
 }
 
 /** Puts the experiment on record, and gives its hash for the answer. */
-export async function recorded(bench: Workbench, done: Parameters<typeof manifestFor>[1]): Promise<string> {
+export async function recorded(bench: LabResources, done: Parameters<typeof manifestFor>[1]): Promise<string> {
   const manifest = manifestFor(bench, done);
   await bench.store.manifests.append(manifest);
   return manifest.manifest_sha256;

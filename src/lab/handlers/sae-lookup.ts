@@ -13,7 +13,7 @@ import { checkSae, checkSaeShape, type SaeFit } from '../sae/fit.ts';
 import { defineHandler } from './handler.ts';
 import { type Layer, layerOf } from './layers.ts';
 import { tokenizePrompts } from './prompts.ts';
-import { recorded, type Workbench } from './resources.ts';
+import { type LabResources, recorded } from './resources.ts';
 import { positionIn } from './rows.ts';
 
 /** Features that are held at once. */
@@ -48,7 +48,7 @@ export const saeLookupHandler = defineHandler(saeLookup, async (bench, args, con
 
 /** On plain text at the layer. The first token is left out: in many models its activation is like no other. */
 async function checkFit(
-  bench: Workbench,
+  bench: LabResources,
   sae: Sae,
   { point, name }: Layer,
   isForced: boolean,
@@ -65,7 +65,7 @@ async function checkFit(
   return checkSae(sae, bench.model, rows, { features, force: isForced });
 }
 
-async function readText(bench: Workbench, point: HookPoint, signal: AbortSignal): Promise<Float32Array> {
+async function readText(bench: LabResources, point: HookPoint, signal: AbortSignal): Promise<Float32Array> {
   const tokens = await tokenizePrompts(bench, bench.neutralPrompts ?? PLAIN_SENTENCES);
   const usable = tokens.filter(({ length }) => length > 1);
   const results = await bench.engine.run({ prompts: usable, taps: [{ point, positions: { from: 1 } }] }, signal);
@@ -80,7 +80,7 @@ async function readText(bench: Workbench, point: HookPoint, signal: AbortSignal)
 }
 
 async function encode(
-  { engine, model }: Workbench,
+  { engine, model }: LabResources,
   sae: Sae,
   rows: Float32Array,
   { top_k, max_rows }: { top_k: number; max_rows: number },

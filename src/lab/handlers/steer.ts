@@ -17,7 +17,7 @@ import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
 import { neutralDamage } from './neutral-text.ts';
 import { promptsOf, tokenizePrompts } from './prompts.ts';
-import { recorded, type Workbench } from './resources.ts';
+import { type LabResources, recorded } from './resources.ts';
 import { type SteeringEffect, steeringEffect } from './steering-effect.ts';
 
 /** Logits that are held at once. */
@@ -113,7 +113,7 @@ function lengthOf(
 }
 
 async function meanNorm(
-  { engine, model }: Workbench,
+  { engine, model }: LabResources,
   tokens: number[][],
   point: HookPoint,
   { signal }: LabContext,
@@ -123,7 +123,7 @@ async function meanNorm(
 }
 
 async function firstLogits(
-  { engine, model }: Workbench,
+  { engine, model }: LabResources,
   tokens: number[][],
   { signal }: LabContext,
 ): Promise<Float32Array> {
@@ -137,7 +137,7 @@ interface PromptEffects {
 }
 
 async function effectsOf(
-  { engine, model }: Workbench,
+  { engine, model }: LabResources,
   { tokens, point, vector }: Steering,
   others: Float32Array[],
   controls: number[],
@@ -179,7 +179,7 @@ function checkedLogits(logits: Float32Array): Float32Array {
 }
 
 async function generate(
-  { engine }: Workbench,
+  { engine }: LabResources,
   { tokens, point, vector }: Steering,
   maxNewTokens: number,
   { signal }: LabContext,
@@ -196,7 +196,7 @@ async function generate(
 }
 
 async function shownEffect(
-  { engine }: Workbench,
+  { engine }: LabResources,
   effects: PromptEffects | undefined,
   generation: { base: string; steered: string } | undefined,
 ) {

@@ -5,7 +5,7 @@
 
 import { isUrl } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
-import { withSignals } from '../core/abort-signals.ts';
+import { withAnySignal } from '../core/abort-signals.ts';
 import type { Lab, LabContext } from '../core/lab.ts';
 import { CODE_ALONE, PROTOCOL } from '../core/lab.ts';
 import { createLostCalls } from '../remote/lost-calls.ts';
@@ -182,7 +182,7 @@ export function createLabs(options: LabsOptions): Labs {
     async call(session, primitive, args, context) {
       const { entry, weights, note, gone } = await find(session, context);
       const answer = await use(entry, (lab) =>
-        withSignals([context.signal, gone.signal], (signal) =>
+        withAnySignal([context.signal, gone.signal], (signal) =>
           lab.call(primitive, args, { ...context, signal, weights }),
         ),
       );

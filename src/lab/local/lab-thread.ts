@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { CuvetteError, type ErrorCode, messageOf } from '../../errors.ts';
 import type { Output } from '../../interpreters/interpreter.ts';
 import { packageFile } from '../../package-root.ts';
-import { orAborted } from '../core/abort-signals.ts';
+import { untilAborted } from '../core/abort-signals.ts';
 import type { Lab, LabContext } from '../core/lab.ts';
 import type { LocalLabOptions } from './local-lab.ts';
 
@@ -57,7 +57,7 @@ export async function openLabThread(options: LocalLabOptions, context: LabContex
       }
       const current = thread;
       // For all who call, whoever of them gives up.
-      await orAborted(opened, callContext.signal);
+      await untilAborted(opened, callContext.signal);
       calls += 1;
       try {
         return await current.ask(calls, { id: calls, name, args }, callContext);

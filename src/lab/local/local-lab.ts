@@ -11,13 +11,13 @@ import type { Lab, LabContext } from '../core/lab.ts';
 import type { Sae } from '../core/sae.ts';
 import { neutralPrompts } from '../demo/datasets.ts';
 import { createEmbeddedEngine } from '../engines/embedded/embedded-engine.ts';
-import type { Workbench } from '../handlers/resources.ts';
+import type { LabResources } from '../handlers/resources.ts';
 import { HANDLERS } from '../handlers/table.ts';
 import { fetchModel } from '../hub/hub.ts';
 import { createHubFiles, downloadSentence } from '../hub/hub-files.ts';
 import { openModelFolder } from '../models/open-model.ts';
 import { openSae } from '../sae/open-sae.ts';
-import { openStore, type Store } from '../store/store.ts';
+import { type LabStore, openLabStore } from '../store/store.ts';
 import type { TorchChoice, TorchPlaces } from './torch-lab.ts';
 
 export interface LocalLabOptions {
@@ -66,8 +66,8 @@ async function openTorchLab(
   return createLab(engine, options, neutral, engine.code);
 }
 
-function storeOf({ data }: Pick<LocalLabOptions, 'data'>, engine: Engine): Store {
-  return openStore(join(data, 'lab'), engine.describe());
+function storeOf({ data }: Pick<LocalLabOptions, 'data'>, engine: Engine): LabStore {
+  return openLabStore(join(data, 'lab'), engine.describe());
 }
 
 /** The engine is closed with the lab. */
@@ -79,11 +79,11 @@ export function createLab(
 ): Lab {
   const model = engine.describe();
   const hub = createHubFiles(places.cache);
-  const findFile: Workbench['findFile'] = async (source, context) => {
+  const findFile: LabResources['findFile'] = async (source, context) => {
     if (places.isShared) throw notForCallers(source, 'Give the probe as numbers: direction, bias and layer.');
     return (await hub.file(source, context)) ?? pathFrom(places.project, source);
   };
-  const bench: Workbench = {
+  const bench: LabResources = {
     engine,
     model,
     store: storeOf(places, engine),
@@ -127,7 +127,7 @@ async function findModel(
 }
 
 /** The SAEs used last, by id. */
-function saeShelf(find: (id: string, context: LabContext) => Promise<string>): Workbench['openSae'] {
+function saeShelf(find: (id: string, context: LabContext) => Promise<string>): LabResources['openSae'] {
   const shelf = new Map<string, Sae>();
   return async (id, context) => {
     const known = shelf.get(id);

@@ -10,7 +10,7 @@ import { createFamily, type Family } from './family.ts';
 import { createManifestLog, type ManifestLog } from './manifests.ts';
 import { createProbeStore, type ProbeStore } from './probes.ts';
 
-export interface Store {
+export interface LabStore {
   folder: string;
   captures: CaptureStore;
   probes: ProbeStore;
@@ -22,11 +22,11 @@ export interface Store {
 
 const GIB = 1024 ** 3;
 
-export function openStore(
+export function openLabStore(
   folder: string,
   model: ModelDescription,
   { mostBytes = 4 * GIB }: { mostBytes?: number } = {},
-): Store {
+): LabStore {
   const place = privateFolder(join(folder, hashOf([model.weights, model.tokenizer]).slice(0, 16)));
   return {
     folder: place,

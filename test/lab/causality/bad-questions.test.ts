@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { makeDataset } from '../../../src/lab/causality/dataset.ts';
-import type { Question } from '../../../src/lab/causality/evidence.ts';
+import type { CausalQuestion } from '../../../src/lab/causality/evidence.ts';
 import { axis, plainPairs } from './plain-engine.ts';
 import { answer } from './questions.ts';
 
 const given = (vector: number[]) => ({ direction: { kind: 'given' as const, vector } });
 
 describe('a bad question gets an error that says what to do, never a verdict', () => {
-  test.each<[string, Partial<Question>, RegExp]>([
+  test.each<[string, Partial<CausalQuestion>, RegExp]>([
     [
       'one class only',
       { dataset: plainPairs(20).filter((row) => row.label === 1) },

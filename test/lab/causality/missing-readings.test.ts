@@ -2,13 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { labelsOf } from '../../../src/lab/causality/dataset.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
 import { balancedMean, partnerOf, type Subjects, signOf } from '../../../src/lab/causality/subjects.ts';
-import type { Engine, RunRequest, VariantResult } from '../../../src/lab/core/engine.ts';
+import type { Engine, ForwardRequest, VariantResult } from '../../../src/lab/core/engine.ts';
 import { likeliest, logitOf } from '../../../src/lab/core/logits.ts';
 import { createPlainEngine, plainPairs } from './plain-engine.ts';
 import { ask, context } from './questions.ts';
 
 /** The plain model, whose results are changed where the request is one of those meant. */
-function damaged(isMeant: (request: RunRequest) => boolean, change: (result: VariantResult) => VariantResult): Engine {
+function damaged(
+  isMeant: (request: ForwardRequest) => boolean,
+  change: (result: VariantResult) => VariantResult,
+): Engine {
   const engine = createPlainEngine();
   return {
     ...engine,
@@ -26,14 +29,14 @@ const withFewerLogits = (result: VariantResult): VariantResult => ({
   ...(result.logits && { logits: result.logits.slice(1) }),
 });
 
-const asksForTap = ({ taps }: RunRequest) => taps !== undefined;
-const asksForSite = ({ taps }: RunRequest) => taps?.some(({ positions }) => !('from' in positions)) === true;
-const asksForManifold = (request: RunRequest) => asksForTap(request) && !asksForSite(request);
-const asksForVocabulary = ({ logits, variants }: RunRequest) => logits !== undefined && variants === undefined;
-const asksForTokens = ({ logits }: RunRequest) => logits?.tokens !== undefined;
-const asksForSweep = ({ logits, variants }: RunRequest) =>
+const asksForTap = ({ taps }: ForwardRequest) => taps !== undefined;
+const asksForSite = ({ taps }: ForwardRequest) => taps?.some(({ positions }) => !('from' in positions)) === true;
+const asksForManifold = (request: ForwardRequest) => asksForTap(request) && !asksForSite(request);
+const asksForVocabulary = ({ logits, variants }: ForwardRequest) => logits !== undefined && variants === undefined;
+const asksForTokens = ({ logits }: ForwardRequest) => logits?.tokens !== undefined;
+const asksForSweep = ({ logits, variants }: ForwardRequest) =>
   logits !== undefined && logits.tokens === undefined && variants !== undefined;
-const asksForSurprise = ({ surprise }: RunRequest) => surprise === true;
+const asksForSurprise = ({ surprise }: ForwardRequest) => surprise === true;
 
 describe('an engine that leaves out what it was asked for gets an error that names it, never a verdict', () => {
   test.each<[string, Engine, string]>([

@@ -4,7 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decide } from '../../../src/lab/causality/decide.ts';
-import type { Evidence, ProtocolRecord, Question, Reason, VerdictName } from '../../../src/lab/causality/evidence.ts';
+import type {
+  CausalQuestion,
+  Evidence,
+  ProtocolRecord,
+  VerdictName,
+  VerdictReason,
+} from '../../../src/lab/causality/evidence.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
 import type { Engine } from '../../../src/lab/core/engine.ts';
 import { agreementPairs, neutralPrompts } from '../../../src/lab/demo/datasets.ts';
@@ -15,7 +21,7 @@ import { CASE_NAMES, type CaseName, makeToyQuestion } from './toy-questions.ts';
 import { writeRandomTwin } from './twin.ts';
 
 /** Has the protocol answer a question about the model in a folder. */
-export type AnswerIn = (folder: string, question: Question) => Promise<Answered>;
+export type AnswerIn = (folder: string, question: CausalQuestion) => Promise<Answered>;
 
 type Answered = Pick<ProtocolRecord, 'evidence' | 'verdict'>;
 
@@ -34,7 +40,7 @@ export interface GroundTruthRun {
   case: CaseName | 'twin';
   seed: number;
   verdict: VerdictName;
-  reason: Reason;
+  reason: VerdictReason;
   /** Whether the verdict is right, and whether its reason is the right one, too. A twin has no right reason. */
   correct: boolean;
   rightReason: boolean;
@@ -95,7 +101,7 @@ export async function runCase(name: CaseName, seed: number, answer: AnswerIn): P
 async function runTwin(model: string, seed: number, answer: AnswerIn): Promise<GroundTruthRun> {
   return inFolder(async (folder) => {
     writeRandomTwin(model, folder, seed);
-    const question: Question = {
+    const question: CausalQuestion = {
       site: { layer: readLayout(folder).spec.layers >> 1, place: 'resid_post', position: -1 },
       direction: { kind: 'fit', method: 'difference-of-means' },
       dataset: agreementPairs(seed, 32),

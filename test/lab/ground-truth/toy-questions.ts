@@ -1,6 +1,6 @@
 /** Questions whose true answers are known, because the models that they are put to were built by hand. */
 
-import type { DatasetRow, Question, Reason, VerdictName } from '../../../src/lab/causality/evidence.ts';
+import type { CausalQuestion, DatasetRow, VerdictName, VerdictReason } from '../../../src/lab/causality/evidence.ts';
 import { missing } from '../../../src/lab/core/missing.ts';
 import { createRandom, type Random } from '../../../src/lab/statistics/random.ts';
 import { type Mechanism, type Toy, writeToyModel } from './toy-model.ts';
@@ -12,7 +12,7 @@ const NEUTRAL = 24;
 interface Case {
   mechanism: Mechanism;
   verdict: VerdictName;
-  reason: Reason;
+  reason: VerdictReason;
   /** Without one, it is found in half of the data. */
   direction?(toy: Toy): Float64Array;
   /** The flag goes with the label. */
@@ -71,9 +71,9 @@ export type CaseName = keyof typeof CASES;
 export const CASE_NAMES = Object.keys(CASES).filter((name): name is CaseName => Object.hasOwn(CASES, name));
 
 export interface ToyQuestion {
-  question: Question;
+  question: CausalQuestion;
   verdict: VerdictName;
-  reason: Reason;
+  reason: VerdictReason;
 }
 
 /** Writes the model of a case into the folder. */

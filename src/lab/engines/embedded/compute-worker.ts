@@ -1,4 +1,4 @@
-/** A thread that helps with what the engine's thread computes, until it is ended. Runs as a worker thread. */
+/** Runs as a worker thread that helps the engine's thread with its operations until it is terminated. */
 
 import { workerData } from 'node:worker_threads';
 import { CONTROL } from './heap.ts';

@@ -1,4 +1,4 @@
-/** The embedded engine: Cuvette's own, on the CPU, in threads of their own. This side checks requests, passes them on, and knows when a thread is lost. */
+/** Implements the engine interface with Cuvette's own forward pass on the CPU, in worker threads. Checks requests and passes them to the threads. */
 
 import { availableParallelism } from 'node:os';
 import type { Engine } from '../../core/engine.ts';

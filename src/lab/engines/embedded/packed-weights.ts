@@ -1,4 +1,4 @@
-/** Owns a model's weights in the kernel's memory: each is read straight to its place, and matrices are packed there, so that nothing is held twice. */
+/** Reads a model's weights into the kernel's memory, and packs matrices in place, so that no weight is in memory twice. */
 
 import { CuvetteError } from '../../../errors.ts';
 import { missing } from '../../core/missing.ts';

@@ -5,15 +5,15 @@ import { compileKernel, instantiateKernel, type KernelVariant } from '../../../.
 import { packInPlace } from '../../../../src/lab/engines/embedded/packed-weights.ts';
 import {
   createProgram,
+  type KernelProgram,
   type PackedMatrix,
-  type Program,
   type Rows,
 } from '../../../../src/lab/engines/embedded/program.ts';
 import { createRandom, type Random } from '../../../../src/lab/statistics/random.ts';
 
 export interface KernelInHand {
   heap: Heap;
-  program: Program;
+  program: KernelProgram;
   random: Random;
   /** Random numbers of the standard normal distribution. */
   numbers(count: number): Float32Array<ArrayBuffer>;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Engine, Intervention, RunRequest, Tap } from '../../../../src/lab/core/engine.ts';
+import type { Engine, ForwardRequest, Intervention, Tap } from '../../../../src/lab/core/engine.ts';
 import { openEngine, randomPrompts, randomVector } from './open-engine.ts';
 
 it('describes its model', async () => {
@@ -79,7 +79,7 @@ it('refuses to generate a negative number of tokens, or at a temperature that is
   await expect(engine.generate({ prompts, maxNewTokens: 1, temperature: Number.NaN })).rejects.toThrow('temperature');
 });
 
-async function refuses(engine: Engine, request: RunRequest, message: string): Promise<void> {
+async function refuses(engine: Engine, request: ForwardRequest, message: string): Promise<void> {
   await expect(engine.run(request)).rejects.toMatchObject({
     code: 'invalid_input',
     message: expect.stringContaining(message),

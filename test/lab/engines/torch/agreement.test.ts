@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide } from '../../../../src/lab/causality/decide.ts';
-import type { Evidence, Question } from '../../../../src/lab/causality/evidence.ts';
+import type { CausalQuestion, Evidence } from '../../../../src/lab/causality/evidence.ts';
 import { runProtocol } from '../../../../src/lab/causality/protocol.ts';
-import type { Engine, Intervention, RunRequest, VariantResult } from '../../../../src/lab/core/engine.ts';
+import type { Engine, ForwardRequest, Intervention, VariantResult } from '../../../../src/lab/core/engine.ts';
 import { neutralPrompts } from '../../../../src/lab/demo/datasets.ts';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
@@ -92,7 +92,7 @@ describe('the model that ships, in both engines', () => {
   });
 
   it.each(demoQuestions(1))('gets the same verdict on $name', async (demo) => {
-    const question: Question = {
+    const question: CausalQuestion = {
       site: { layer: demo.layer, place: 'resid_post', position: demo.position },
       direction: { kind: 'fit', method: 'difference-of-means' },
       dataset: demo.dataset,
@@ -126,7 +126,7 @@ function expectSame(ours: Evidence, theirs: Evidence): void {
 }
 
 /** Every place and kind of intervention, on prompts of several lengths, and everything that can be read. */
-async function everything(engine: Engine): Promise<RunRequest> {
+async function everything(engine: Engine): Promise<ForwardRequest> {
   const { width, layers } = engine.describe();
   const prompts = await engine.tokenize(
     demoQuestions(1).flatMap(({ dataset }) => dataset.slice(0, 4).map((row) => row.prompt)),

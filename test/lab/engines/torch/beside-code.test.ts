@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Intervention, RunRequest } from '../../../../src/lab/core/engine.ts';
+import type { ForwardRequest, Intervention } from '../../../../src/lab/core/engine.ts';
 import type { TorchEngine } from '../../../../src/lab/engines/torch/torch-engine.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
-import { openStore } from '../../../../src/lab/store/store.ts';
+import { openLabStore } from '../../../../src/lab/store/store.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { openReference } from '../../parity-reference.ts';
 import { evaluate } from './evaluate.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => engine.close());
 
 const PROMPT = [5, 6, 7, 8];
-const LOGITS: RunRequest = { prompts: [PROMPT], logits: { positions: [-1] } };
+const LOGITS: ForwardRequest = { prompts: [PROMPT], logits: { positions: [-1] } };
 
 it('gives code the model and the tokenizer, and the same answers as itself', async () => {
   const best = await evaluate(
@@ -47,7 +47,7 @@ it('is not disturbed by code that uses the model meanwhile, and does not disturb
       .direction(engine.describe().width)
       .map((value) => 50 * value),
   };
-  const steered: RunRequest = { ...LOGITS, variants: [{ prompt: 0, interventions: [steer] }] };
+  const steered: ForwardRequest = { ...LOGITS, variants: [{ prompt: 0, interventions: [steer] }] };
   const expected = await engine.run(steered);
   const cell = engine.execute(`
 import time, torch
@@ -109,7 +109,7 @@ it('refuses to compute where code has put a forward of its own, and goes on once
 });
 
 it('shows code the captures of the lab, as tensors', async () => {
-  const store = openStore(temporaryFolder(), engine.describe());
+  const store = openLabStore(temporaryFolder(), engine.describe());
   const { width, id, weights, tokenizer } = engine.describe();
   const points = ['blocks.0.hook_resid_post', 'blocks.1.hook_mlp_out'];
   const draft = await store.captures.draft({ points, positions: [-1], prompts: 3, width });

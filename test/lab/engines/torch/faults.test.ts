@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide } from '../../../../src/lab/causality/decide.ts';
 import { runProtocol } from '../../../../src/lab/causality/protocol.ts';
-import type { Engine, RunRequest } from '../../../../src/lab/core/engine.ts';
+import type { Engine, ForwardRequest } from '../../../../src/lab/core/engine.ts';
 import type { TorchEngine } from '../../../../src/lab/engines/torch/torch-engine.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { makeToyQuestion } from '../../ground-truth/toy-questions.ts';
@@ -13,9 +13,9 @@ import { useTorch } from './open-torch-engine.ts';
 
 const open = useTorch();
 const { folder } = openReference('qwen3');
-const SHORT: RunRequest = { prompts: [[1, 2, 3]], logits: { positions: [-1], tokens: [4, 5] } };
+const SHORT: ForwardRequest = { prompts: [[1, 2, 3]], logits: { positions: [-1], tokens: [4, 5] } };
 /** Takes seconds. */
-const LONG: RunRequest = {
+const LONG: ForwardRequest = {
   prompts: Array.from({ length: 200 }, (_, i) => Array.from({ length: 900 }, (_, j) => (i * 7 + j * 3) % 200)),
   surprise: true,
 };

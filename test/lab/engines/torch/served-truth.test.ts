@@ -1,7 +1,7 @@
 /** The ground-truth suite, served elsewhere: the verdicts that are true of its models, with the embedded engine's statistics. */
 
 import { expect, test } from 'vitest';
-import { askQuestion, type Outcome } from '../../../../src/lab/demo/experiments.ts';
+import { askQuestion, type ExperimentResult } from '../../../../src/lab/demo/experiments.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { kill } from '../../../e2e/harness.ts';
 import { disagreements } from '../../ground-truth/agreement.ts';
@@ -33,7 +33,7 @@ const answer: AnswerIn = async (folder, question) => {
 };
 
 /** All but the sentences, which are made of rounded numbers. */
-function found({ record: { evidence, verdict } }: Outcome) {
+function found({ record: { evidence, verdict } }: ExperimentResult) {
   return { evidence, verdict: verdict.verdict, reason: verdict.reason };
 }
 

@@ -1,18 +1,18 @@
 import { expect, it } from 'vitest';
-import type { GenerateRequest, RunRequest, Variant } from '../../../../src/lab/core/engine.ts';
+import type { ForwardRequest, GenerateRequest, Variant } from '../../../../src/lab/core/engine.ts';
 import { generate } from '../../../../src/lab/engines/embedded/generate.ts';
 import { createMemory } from '../../../../src/lab/engines/embedded/heap.ts';
 import { compileKernel } from '../../../../src/lab/engines/embedded/kernel.ts';
-import { createModel, type Model, type Rooms } from '../../../../src/lab/engines/embedded/model.ts';
+import { createModel, type MemoryLimits, type Model } from '../../../../src/lab/engines/embedded/model.ts';
 import { run } from '../../../../src/lab/engines/embedded/run.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
 import { openReference } from '../../parity-reference.ts';
 
-const AMPLE: Rooms = { kept: 2 ** 26, atOnce: 2 ** 26 };
+const AMPLE: MemoryLimits = { cached: 2 ** 26, atOnce: 2 ** 26 };
 
 it.each([0, 3_000, 40_000])('computes the same where only %i bytes have room', async (bytes) => {
-  const [ample, scarce] = [await openModel(AMPLE), await openModel({ kept: bytes, atOnce: bytes })];
+  const [ample, scarce] = [await openModel(AMPLE), await openModel({ cached: bytes, atOnce: bytes })];
   const { asked, generation } = requests(ample.model);
   for (let time = 0; time < 2; time++) {
     expect(run(scarce.model, asked)).toEqual(run(ample.model, asked));
@@ -21,7 +21,7 @@ it.each([0, 3_000, 40_000])('computes the same where only %i bytes have room', a
 });
 
 it('keeps no more than there is room for', async () => {
-  const { model, memory } = await openModel({ kept: 100_000, atOnce: 100_000 });
+  const { model, memory } = await openModel({ cached: 100_000, atOnce: 100_000 });
   const random = createRandom(1, 'prompts');
   const grown = [];
   for (let time = 0; time < 40; time++) {
@@ -32,7 +32,7 @@ it('keeps no more than there is room for', async () => {
   expect(grown.at(-1)).toBe(grown[5]);
 });
 
-async function openModel(rooms: Rooms): Promise<{ model: Model; memory: WebAssembly.Memory }> {
+async function openModel(rooms: MemoryLimits): Promise<{ model: Model; memory: WebAssembly.Memory }> {
   const files = await openModelFolder(openReference('smollm').folder);
   const memory = createMemory();
   const machine = { module: compileKernel(), memory, threads: 1, checkAborted: () => undefined };
@@ -42,7 +42,7 @@ async function openModel(rooms: Rooms): Promise<{ model: Model; memory: WebAssem
 }
 
 /** More than fits into little room, some of it several times. */
-function requests(model: Model): { asked: RunRequest; generation: GenerateRequest } {
+function requests(model: Model): { asked: ForwardRequest; generation: GenerateRequest } {
   const random = createRandom(1, 'prompts');
   const prompts = Array.from({ length: 25 }, (_, i) => tokens(random.integer, model, 1 + i));
   const variants = Array.from(

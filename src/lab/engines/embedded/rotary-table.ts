@@ -1,18 +1,18 @@
-/** Owns the cosines and sines of rotary positions, computed as far as texts have become long. */
+/** Computes the cosines and sines of the rotary embedding, and extends the table when a longer text needs more positions. */
 
 import { missing } from '../../core/missing.ts';
 import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import type { Heap } from './heap.ts';
-import type { Turns } from './program.ts';
+import type { RotaryRows } from './program.ts';
 
-export interface TurnTable {
+export interface RotaryTable {
   /** For positions below `length`. */
-  upTo(length: number): Turns;
+  upTo(length: number): RotaryRows;
 }
 
 const FIRST_LENGTH = 256;
 
-export function createTurnTable(spec: ModelSpec, heap: Heap): TurnTable {
+export function createRotaryTable(spec: ModelSpec, heap: Heap): RotaryTable {
   const { positions } = spec;
   if (positions.kind === 'learned') return { upTo: () => ({ half: 0, address: 0, stride: 0 }) };
   const { inverseFrequencies, scale } = positions;

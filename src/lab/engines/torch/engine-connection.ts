@@ -1,4 +1,6 @@
-/** A connection to the engine in a Python interpreter: asks, and says when nobody waits any more. What comes back is checked: user code runs in that process, too. */
+/**
+ * Sends requests to the engine in a Python interpreter over a socket, and cancels those that were aborted. Validates what comes back, since user code runs in that process, too.
+ */
 
 import type { Socket } from 'node:net';
 import * as z from 'zod';
@@ -6,16 +8,16 @@ import { CuvetteError, type ErrorCode } from '../../../errors.ts';
 import { openSocket } from '../../../interpreters/python/driver.ts';
 import { createFrameReader, encodeFrame, type Numbers, type Tensor } from './wire.ts';
 
-export interface Connection {
+export interface EngineConnection {
   readonly model: EngineModel;
-  ask(header: object, tensors: readonly Tensor[], signal?: AbortSignal): Promise<Answer>;
-  /** What it ends with is what those who wait are told. */
+  ask(header: object, tensors: readonly Tensor[], signal?: AbortSignal): Promise<TorchAnswer>;
+  /** Sets what makes the error for pending requests when the connection is lost. */
   onLost(explain: () => Promise<CuvetteError>): void;
   isLost(): boolean;
   close(): void;
 }
 
-export interface Answer {
+export interface TorchAnswer {
   answer: unknown;
   tensors: Numbers[];
 }
@@ -43,17 +45,17 @@ const Reply = z.union([
 ]);
 
 interface Pending {
-  resolve(answer: Answer): void;
+  resolve(answer: TorchAnswer): void;
   reject(error: unknown): void;
 }
 
 /** Undefined if nobody listens there. */
-export async function openConnection(path: string): Promise<Connection | undefined> {
+export async function openEngineConnection(path: string): Promise<EngineConnection | undefined> {
   const socket = await openSocket(path);
   return socket && greet(socket);
 }
 
-function greet(socket: Socket): Promise<Connection | undefined> {
+function greet(socket: Socket): Promise<EngineConnection | undefined> {
   return new Promise((resolve) => {
     const pending = new Map<number, Pending>();
     let isGreeted = false;
@@ -81,7 +83,7 @@ function settle(pending: Map<number, Pending>, reply: z.infer<typeof Reply>, ten
   else waiting?.resolve({ answer: reply.answer, tensors });
 }
 
-function createConnection(socket: Socket, pending: Map<number, Pending>, model: EngineModel): Connection {
+function createConnection(socket: Socket, pending: Map<number, Pending>, model: EngineModel): EngineConnection {
   let asked = 0;
   let explain = async () => new CuvetteError('interpreter_failed', 'The torch engine is gone. Open the model again.');
   // An idle connection keeps no program from ending.
@@ -104,7 +106,7 @@ function createConnection(socket: Socket, pending: Map<number, Pending>, model: 
       };
       signal?.addEventListener('abort', abort, { once: true });
       try {
-        return await new Promise<Answer>((resolve, reject) => {
+        return await new Promise<TorchAnswer>((resolve, reject) => {
           pending.set(id, { resolve, reject });
           socket.ref();
           for (const piece of encodeFrame({ id, ...header }, tensors)) socket.write(piece);
