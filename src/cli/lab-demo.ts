@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { CuvetteError, messageOf } from '../errors.ts';
-import type { ProtocolRecord } from '../lab/causality/evidence.ts';
+import type { ProtocolRecord } from '../lab/causality/verdict.ts';
 import type { Lab, LabContext } from '../lab/core/lab.ts';
 import { askDemoQuestion } from '../lab/demo/experiments.ts';
 import { type DemoQuestion, demoQuestions } from '../lab/demo/questions.ts';

@@ -155,7 +155,7 @@ const EXTRAS: Record<string, Extras | undefined> = {
 
 async function reportOf(record: unknown, manifest: string): Promise<string> {
   const [{ protocolRecordSchema }, { renderReport }] = await Promise.all([
-    import('../lab/causality/evidence.ts'),
+    import('../lab/causality/verdict.ts'),
     import('../lab/report/report.ts'),
   ]);
   return renderReport(protocolRecordSchema.parse(record), { manifest });

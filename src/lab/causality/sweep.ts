@@ -1,6 +1,6 @@
 /**
- * Structural rigidity: what ever larger doses of the direction do to all that the model could say next. A direction that nobody
- * reads only changes the scale of all logits; one in a place that nothing is read from changes nothing.
+ * Sweeps over doses of the direction, and measures how the logits of the whole vocabulary change. A direction that the model does not read only
+ * rescales all logits, or changes nothing.
  */
 
 import type { Variant } from '../core/engine.ts';
@@ -9,11 +9,12 @@ import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { scaled } from '../statistics/vectors.ts';
-import type { CausalQuestion, Dose, Evidence, SweepRow } from './evidence.ts';
-import { logitsOf, portionOf, portions, type Run, runChecked, type Site } from './readings.ts';
+import type { Dose, Evidence, SweepRow } from './evidence.ts';
+import type { CausalQuestion } from './question.ts';
+import { logitsOf, type ProtocolRun, portionOf, portions, runChecked, type Site } from './readings.ts';
 import { addAt } from './variants.ts';
 
-/** In lengths of the activation. */
+/** In units of the mean norm of the activation. */
 const STANDARD = [-2, -1, -0.5, 0.5, 1, 2];
 const RANDOM_DIRECTIONS = 5;
 
@@ -26,12 +27,12 @@ export interface SweepSetup {
   norm: number;
   target: Evidence['target'];
   controls: Evidence['controls'];
-  /** Of the natural gap: which way the direction should move the target. */
+  /** The sign of the natural gap. */
   gapSign: number;
 }
 
 export async function measureSweep(
-  run: Run,
+  run: ProtocolRun,
   setup: SweepSetup,
   asked: CausalQuestion['sweep'],
 ): Promise<Evidence['sweep']> {
@@ -45,9 +46,9 @@ export async function measureSweep(
     ...standard.map((absolute) => ({ absolute, directions })),
   ].map((cell) => createCell(setup, cell.absolute, cell.directions));
 
-  const variantsOf = (place: number): { cell?: Cell; variant: Variant }[] => [
-    { variant: { prompt: place, interventions: [] } },
-    ...cells.flatMap((cell) => cell.vectors.map((vector) => ({ cell, variant: addAt(setup.site, place, vector) }))),
+  const variantsOf = (prompt: number): { cell?: Cell; variant: Variant }[] => [
+    { variant: { prompt, interventions: [] } },
+    ...cells.flatMap((cell) => cell.vectors.map((vector) => ({ cell, variant: addAt(setup.site, prompt, vector) }))),
   ];
   const each = variantsOf(0).length;
   const { vocabulary } = run.engine.describe();
@@ -90,7 +91,7 @@ interface Cell {
   explained(): number;
 }
 
-/** Sums over prompts for one dose. */
+/** Accumulates the measurements of one dose over prompts. */
 function createCell(setup: SweepSetup, absolute: number, directions: readonly Float32Array[]): Cell {
   const wanted = absolute * setup.gapSign > 0 ? setup.target.positive : setup.target.negative;
   const ids = wanted.map((token) => token.id);
@@ -123,7 +124,7 @@ function createCell(setup: SweepSetup, absolute: number, directions: readonly Fl
   };
 }
 
-/** ‖z‖², ‖Δ‖² and z·Δ of base logits z and their change Δ, both taken from their means, as a shift of all logits changes nothing. */
+/** ‖z‖², ‖Δ‖² and z·Δ of base logits z and their change Δ, both centred, as softmax ignores a shift of all logits. */
 function centredProducts(base: Float32Array, logits: Float32Array) {
   const [baseMean, mean1] = [mean(base), mean(logits)];
   let [size, changed, common] = [0, 0, 0];

@@ -3,6 +3,7 @@
 import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { nanoid } from 'nanoid';
+import { codeOf } from '../../errors.ts';
 import { asStorageError, moveInto } from '../../files/spool.ts';
 import { removeLeftBehind } from '../../left-behind.ts';
 
@@ -64,7 +65,7 @@ export async function createIncomingFolder(parent: string): Promise<IncomingFold
         await moveInto(parent, path, name);
       } catch (error) {
         await discard();
-        const { code } = error as NodeJS.ErrnoException;
+        const code = codeOf(error);
         if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw asStorageError(error);
       }
     },

@@ -1,11 +1,7 @@
 /** Whole experiments as an agent makes them: with the lab's tools, one call after the other. */
 
-import {
-  type CausalQuestion,
-  type DatasetRow,
-  type ProtocolRecord,
-  protocolRecordSchema,
-} from '../causality/evidence.ts';
+import type { CausalQuestion, DatasetRow } from '../causality/question.ts';
+import { type ProtocolRecord, protocolRecordSchema } from '../causality/verdict.ts';
 import { formatHookPoint } from '../core/hook-points.ts';
 import type { DemoQuestion } from './questions.ts';
 

@@ -1,11 +1,12 @@
-/** `causality_protocol`: makes a question of what was asked, counts it, has it answered, and keeps the record. */
+/** Answers `causality_protocol`: makes a question of the arguments, counts it among those of the lab session, runs the protocol, and stores the record. */
 
 import type * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
 import { VERSION } from '../../version.ts';
 import { decide } from '../causality/decide.ts';
-import type { CausalQuestion, ProtocolRecord } from '../causality/evidence.ts';
 import { runProtocol } from '../causality/protocol.ts';
+import type { CausalQuestion } from '../causality/question.ts';
+import type { ProtocolRecord } from '../causality/verdict.ts';
 import type { LabContext } from '../core/lab.ts';
 import { hashOf } from '../core/manifest.ts';
 import { causalityProtocol } from '../primitives/causality-protocol.ts';
@@ -21,21 +22,21 @@ import { verdictAnswer } from './verdict-answer.ts';
 /** Random directions that three tests at the level of 0.05 call for, a hundred at least. */
 const NULLS_PER_QUESTION = 100;
 
-export const causalityProtocolHandler = defineHandler(causalityProtocol, async (bench, args, context) => {
+export const causalityProtocolHandler = defineHandler(causalityProtocol, async (resources, args, context) => {
   const notes: string[] = [];
-  const { question, length } = await makeQuestion(bench, args, notes);
-  const record = await answer(bench, question, args, context);
+  const { question, length } = await makeQuestion(resources, args, notes);
+  const record = await answer(resources, question, args, context);
   const { evidence, verdict } = record;
   const { model: _, ...found } = evidence;
-  const manifest = manifestFor(bench, {
+  const manifest = manifestFor(resources, {
     tool: causalityProtocol.name,
     inputs: { question, family: evidence.multiplicity.family },
     outputs: { found, verdict },
     data: evidence.data.hash,
     seed: question.seed,
   });
-  const file = await bench.store.saveRecord(manifest.manifest_sha256.slice(0, 16), record);
-  await bench.store.manifests.append(manifest);
+  const file = await resources.store.saveRecord(manifest.manifest_sha256.slice(0, 16), record);
+  await resources.store.manifests.append(manifest);
   return {
     ...verdictAnswer(record, length),
     ...(args.include_evidence && { record }),
@@ -48,7 +49,7 @@ export const causalityProtocolHandler = defineHandler(causalityProtocol, async (
 type Arguments = z.output<typeof causalityProtocol.input>;
 
 async function makeQuestion(
-  bench: LabResources,
+  resources: LabResources,
   args: Arguments,
   notes: string[],
 ): Promise<{ question: CausalQuestion; length: number }> {
@@ -57,13 +58,13 @@ async function makeQuestion(
       'invalid_input',
       'Give probe_id, or fit: difference-of-means to find the direction in half of the data.',
     );
-  const capture = await bench.store.captures.get(args.capture_id);
-  const probe = args.probe_id === undefined ? undefined : await bench.store.probes.get(args.probe_id);
-  const { point } = layerOf(bench, args.layer ?? probe?.layer ?? onlyLayer(capture));
+  const capture = await resources.store.captures.get(args.capture_id);
+  const probe = args.probe_id === undefined ? undefined : await resources.store.probes.get(args.probe_id);
+  const { point } = layerOf(resources, args.layer ?? probe?.layer ?? onlyLayer(capture));
   const position = positionIn(capture, args.position ?? probe?.position);
   const length = probe ? norm(probe.direction) : 1;
   const target = targetOf(args);
-  const neutral = args.neutral_prompts ?? bench.neutralPrompts;
+  const neutral = args.neutral_prompts ?? resources.neutralPrompts;
   const matched = args.structure_matched_capture_id;
   const question: CausalQuestion = {
     site: { ...point, position },
@@ -72,7 +73,9 @@ async function makeQuestion(
     ...(target && { target }),
     ...(args.control_tokens && { controls: args.control_tokens }),
     ...(neutral && { neutralPrompts: [...neutral] }),
-    ...(matched !== undefined && { structureMatched: await matchedSet(bench, matched, args.structure_matched_labels) }),
+    ...(matched !== undefined && {
+      structureMatched: await matchedSet(resources, matched, args.structure_matched_labels),
+    }),
     ...(args.feature_name !== undefined && { featureName: args.feature_name }),
     nameRequired: args.require_name,
     ...(args.nulls !== undefined && { nulls: args.nulls }),

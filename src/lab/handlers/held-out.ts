@@ -1,8 +1,8 @@
-/** Which rows a probe is trained on, and which it is tested on. What belongs together stays together. */
+/** Splits rows into those that a probe is trained on and those that it is tested on. Rows of a pair or template stay together. */
 
 import { CuvetteError } from '../../errors.ts';
 import { groupsBy, labelsOf, rowAt } from '../causality/dataset.ts';
-import type { DatasetRow } from '../causality/evidence.ts';
+import type { DatasetRow } from '../causality/question.ts';
 import type { Random } from '../statistics/random.ts';
 
 export interface HeldOut {

@@ -1,4 +1,4 @@
-/** What the lab says of itself, and what it keeps: `colab_status`, `list_probes`, `list_manifests`. */
+/** Answers `colab_status`, `list_probes` and `list_manifests`. */
 
 import { VERSION } from '../../version.ts';
 import { PROTOCOL } from '../core/lab.ts';

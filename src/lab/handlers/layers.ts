@@ -1,4 +1,4 @@
-/** Layers as callers write them, and as answers show them. */
+/** Parses layers as callers write them, and formats them for answers. */
 
 import type { HookPoint } from '../core/engine.ts';
 import { formatHookPoint, parseHookPoint } from '../core/hook-points.ts';

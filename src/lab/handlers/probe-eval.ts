@@ -1,8 +1,8 @@
-/** `probe_eval`: scores of a capture's rows, and what they are worth. */
+/** Answers `probe_eval`: scores the rows of a capture, with AUROC and calibration where they have labels. */
 
 import { CuvetteError } from '../../errors.ts';
 import { labelsOf } from '../causality/dataset.ts';
-import type { DatasetRow } from '../causality/evidence.ts';
+import type { DatasetRow } from '../causality/question.ts';
 import { hashOf, hashOfNumbers } from '../core/manifest.ts';
 import { pick } from '../core/missing.ts';
 import { probeEval } from '../primitives/probe-eval.ts';
@@ -26,13 +26,13 @@ const MOST_SCORES = 500;
 /** The calibration of a probe from elsewhere, whose scores are taken for log odds, as a note then says. */
 const LOG_ODDS = { slope: 1, intercept: 0 };
 
-export const probeEvalHandler = defineHandler(probeEval, async (bench, args, context) => {
+export const probeEvalHandler = defineHandler(probeEval, async (resources, args, context) => {
   const { seed, n_random, all_scores } = args;
   const [probe, capture] = await Promise.all([
-    bench.store.probes.get(args.probe_id),
-    bench.store.captures.get(args.capture_id),
+    resources.store.probes.get(args.probe_id),
+    resources.store.captures.get(args.capture_id),
   ]);
-  const layer = layerOf(bench, args.layer ?? probe.layer);
+  const layer = layerOf(resources, args.layer ?? probe.layer);
   checkWidth(probe, capture);
   const notes: string[] = [];
   const rows = capture.rows(layer.name, positionFor(probe, capture, notes));
@@ -64,7 +64,7 @@ export const probeEvalHandler = defineHandler(probeEval, async (bench, args, con
     calibration,
     random_directions: random,
   };
-  const manifest = await recorded(bench, {
+  const manifest = await recorded(resources, {
     tool: probeEval.name,
     inputs: {
       probe: hashOf([hashOfNumbers(probe.direction), probe.bias]),

@@ -1,4 +1,4 @@
-/** Prompts as callers give them, made ready for an engine: one or many, each of which fits the model. */
+/** Checks and tokenizes prompts of callers, and splits them into batches for the engine. */
 
 import { CuvetteError } from '../../errors.ts';
 import type { LabResources } from './resources.ts';
@@ -54,7 +54,7 @@ export function* batchesOf(tokens: readonly (readonly number[])[], mostTokens = 
 }
 
 /** What is given for each prompt must be there for each of them. */
-export function checkCount(
+export function checkLength(
   name: string,
   values: readonly unknown[] | undefined,
   prompts: number,

@@ -1,4 +1,4 @@
-/** What handlers of primitives work with: one open model, what is kept of it, and the making of manifests. */
+/** Defines the resources that handlers work with (one open model and its store), and records manifests of experiments. */
 
 import { nanoid } from 'nanoid';
 import { VERSION } from '../../version.ts';
@@ -13,17 +13,17 @@ export interface LabResources {
   engine: Engine;
   model: ModelDescription;
   store: LabStore;
-  /** Text of the model's own kind, for guards; a model from elsewhere has none of its own. */
+  /** Neutral text for guards, in the language of the shipped model; undefined for other models. */
   neutralPrompts: readonly string[] | undefined;
-  /** Where the engine has a Python. */
+  /** Runs code, where the engine has a Python. */
   code?: CodeRunner;
-  /** By path, folder, `demo`, or `hf://org/repo#path`. Read once. */
+  /** Opens an SAE by path, folder, `demo`, or `hf://org/repo#path`, and caches it. */
   openSae(id: string, context: LabContext): Promise<Sae>;
-  /** A file of the hub, by `hf://org/repo#path`; of anything else, the path itself. */
+  /** The local path of a file: downloads `hf://org/repo#path`, and resolves any other path. */
   findFile(source: string, context: LabContext): Promise<string>;
 }
 
-/** The experiment's hash, for an answer; `keepManifest` puts it on record. */
+/** Makes the manifest of an experiment, without storing it. */
 export function manifestFor(
   { model }: LabResources,
   done: Omit<Experiment, 'config'> & { data: string | null; seed?: number },
@@ -41,9 +41,9 @@ export function manifestFor(
   return createManifest({ tool, inputs, outputs, config }, { time: new Date().toISOString(), id: nanoid() });
 }
 
-/** Puts the experiment on record, and gives its hash for the answer. */
-export async function recorded(bench: LabResources, done: Parameters<typeof manifestFor>[1]): Promise<string> {
-  const manifest = manifestFor(bench, done);
-  await bench.store.manifests.append(manifest);
+/** Stores the manifest of an experiment, and returns its hash for the answer. */
+export async function recorded(resources: LabResources, done: Parameters<typeof manifestFor>[1]): Promise<string> {
+  const manifest = manifestFor(resources, done);
+  await resources.store.manifests.append(manifest);
   return manifest.manifest_sha256;
 }

@@ -1,6 +1,6 @@
-/** `sae_lookup`: features of a capture's rows, after a look at whether the SAE fits the model at that place. */
+/** Answers `sae_lookup`: encodes a capture's rows into SAE features, after checking that the SAE fits the model at that hook point. */
 
-import { PLAIN_SENTENCES } from '../causality/neutral.ts';
+import { PLAIN_SENTENCES } from '../causality/neutral-guard.ts';
 import type { HookPoint } from '../core/engine.ts';
 import { formatHookPoint } from '../core/hook-points.ts';
 import type { LabContext } from '../core/lab.ts';
@@ -19,16 +19,16 @@ import { positionIn } from './rows.ts';
 /** Features that are held at once. */
 const MOST_FEATURES = 1 << 24;
 
-export const saeLookupHandler = defineHandler(saeLookup, async (bench, args, context) => {
-  const capture = await bench.store.captures.get(args.capture_id);
-  const layer = layerOf(bench, args.layer);
+export const saeLookupHandler = defineHandler(saeLookup, async (resources, args, context) => {
+  const capture = await resources.store.captures.get(args.capture_id);
+  const layer = layerOf(resources, args.layer);
   const position = positionIn(capture, args.position);
   const rows = capture.rows(layer.name, position);
-  const sae = await bench.openSae(args.sae_id, context);
+  const sae = await resources.openSae(args.sae_id, context);
   const notes: string[] = [];
-  const check = await checkFit(bench, sae, layer, args.force, notes, context);
+  const check = await checkFit(resources, sae, layer, args.force, notes, context);
 
-  const { fit, strongest, ofRows } = await encode(bench, sae, rows, args, context);
+  const { fit, strongest, ofRows } = await encode(resources, sae, rows, args, context);
   const result = {
     d_sae: sae.features,
     n_rows: capture.prompts.length,
@@ -37,7 +37,7 @@ export const saeLookupHandler = defineHandler(saeLookup, async (bench, args, con
     fvu: finite(fit.fvu),
     fit_check: { n_tokens: check.rows, l0: check.l0, fvu: finite(check.fvu) },
   };
-  const manifest = await recorded(bench, {
+  const manifest = await recorded(resources, {
     tool: saeLookup.name,
     inputs: { sae: hashOfNumbers(sae.encoder), capture_id: capture.id, point: layer.name, position, top_k: args.top_k },
     outputs: result,
@@ -48,27 +48,27 @@ export const saeLookupHandler = defineHandler(saeLookup, async (bench, args, con
 
 /** On plain text at the layer. The first token is left out: in many models its activation is like no other. */
 async function checkFit(
-  bench: LabResources,
+  resources: LabResources,
   sae: Sae,
   { point, name }: Layer,
   isForced: boolean,
   notes: string[],
   { signal }: LabContext,
 ): Promise<SaeFit> {
-  checkSaeShape(sae, bench.model);
+  checkSaeShape(sae, resources.model);
   const said = sae.hookPoint && formatHookPoint(sae.hookPoint);
   if (said !== undefined && said !== name) notes.push(`The SAE says that it is of ${said}, and this is ${name}.`);
   if (sae.output) notes.push('This is a transcoder: its features are those of its input here.');
-  const rows = await readText(bench, point, signal);
-  const features = await bench.engine.encodeSae(sae, rows, signal);
+  const rows = await readText(resources, point, signal);
+  const features = await resources.engine.encodeSae(sae, rows, signal);
   if (isForced) notes.push('It was used without regard to how well it fits.');
-  return checkSae(sae, bench.model, rows, { features, force: isForced });
+  return checkSae(sae, resources.model, rows, { features, force: isForced });
 }
 
-async function readText(bench: LabResources, point: HookPoint, signal: AbortSignal): Promise<Float32Array> {
-  const tokens = await tokenizePrompts(bench, bench.neutralPrompts ?? PLAIN_SENTENCES);
+async function readText(resources: LabResources, point: HookPoint, signal: AbortSignal): Promise<Float32Array> {
+  const tokens = await tokenizePrompts(resources, resources.neutralPrompts ?? PLAIN_SENTENCES);
   const usable = tokens.filter(({ length }) => length > 1);
-  const results = await bench.engine.run({ prompts: usable, taps: [{ point, positions: { from: 1 } }] }, signal);
+  const results = await resources.engine.run({ prompts: usable, taps: [{ point, positions: { from: 1 } }] }, signal);
   const parts = results.flatMap(({ activations }) => activations);
   const rows = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

@@ -1,4 +1,4 @@
-/** `steer`: adds a direction from the last prompt token on, and tells what changed, beside what random directions of the same length change. */
+/** Answers `steer`: adds a direction from the last prompt token on, and compares the effect with that of random directions of the same length. */
 
 import { CuvetteError } from '../../errors.ts';
 import { logitsOf, readSite } from '../causality/readings.ts';
@@ -15,7 +15,7 @@ import { controlTokensFor } from './control-tokens.ts';
 import { type Direction, findDirection } from './directions.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
-import { neutralDamage } from './neutral-text.ts';
+import { measureNeutralDamage } from './neutral-text.ts';
 import { promptsOf, tokenizePrompts } from './prompts.ts';
 import { type LabResources, recorded } from './resources.ts';
 import { type SteeringEffect, steeringEffect } from './steering-effect.ts';
@@ -30,32 +30,32 @@ interface Steering {
   vector: Float32Array;
 }
 
-export const steerHandler = defineHandler(steer, async (bench, args, context) => {
+export const steerHandler = defineHandler(steer, async (resources, args, context) => {
   const prompts = promptsOf(args);
-  const { point, name, shown } = layerOf(bench, args.layer);
-  const direction = await findDirection(bench, args.direction_id, context);
-  const tokens = await tokenizePrompts(bench, prompts);
+  const { point, name, shown } = layerOf(resources, args.layer);
+  const direction = await findDirection(resources, args.direction_id, context);
+  const tokens = await tokenizePrompts(resources, prompts);
   const notes: string[] = [];
 
-  const residual = await meanNorm(bench, tokens, point, context);
+  const residual = await meanNorm(resources, tokens, point, context);
   const added = lengthOf(args, direction, residual);
   const steering: Steering = { tokens, point, vector: scaled(direction.vector, added / direction.length) };
   const controls = await controlTokensFor(
-    bench.engine,
+    resources.engine,
     args.control_tokens,
-    await firstLogits(bench, tokens, context),
+    await firstLogits(resources, tokens, context),
     notes,
   );
   const random = createRandom(args.seed, 'random directions for steering');
-  const others = Array.from({ length: args.n_random }, () => scaled(random.direction(bench.model.width), added));
-  const effects = await effectsOf(bench, steering, others, controls, context);
+  const others = Array.from({ length: args.n_random }, () => scaled(random.direction(resources.model.width), added));
+  const effects = await effectsOf(resources, steering, others, controls, context);
 
   context.progress('Generating');
-  const generations = await generate(bench, steering, args.max_new_tokens, context);
+  const generations = await generate(resources, steering, args.max_new_tokens, context);
   const text = { point, vector: steering.vector, prompts: args.neutral_prompts, seed: args.seed };
-  const neutral = await neutralDamage(bench, text, context);
+  const neutral = await measureNeutralDamage(resources, text, context);
   const perPrompt = await Promise.all(
-    prompts.map(async (prompt, i) => ({ prompt, ...(await shownEffect(bench, effects[i], generations[i])) })),
+    prompts.map(async (prompt, i) => ({ prompt, ...(await shownEffect(resources, effects[i], generations[i])) })),
   );
   const [first] = perPrompt;
   if (!first) throw new Error('There is no prompt.');
@@ -68,7 +68,7 @@ export const steerHandler = defineHandler(steer, async (bench, args, context) =>
   const { prompt: _, ...told } = first;
   const result = { ...told, alpha: dose, ...summary, neutral_text: neutral };
   const { n_random, max_new_tokens, seed } = args;
-  const manifest = await recorded(bench, {
+  const manifest = await recorded(resources, {
     tool: steer.name,
     inputs: {
       direction: direction.hash,

@@ -1,4 +1,4 @@
-/** What steering does to the next token of one prompt, from its logits with and without: raw, against control tokens, and with a common rescaling of all logits taken out. */
+/** Computes the effect of steering on the next token of one prompt: raw, relative to control tokens, and corrected for a common rescaling of all logits. */
 
 import { likeliest, logitOf } from '../core/logits.ts';
 import { leastSquares } from '../statistics/least-squares.ts';

@@ -1,8 +1,10 @@
-/** The record of a protocol run as an answer: the fields that callers know, with the numbers that the verdict rests on, without the long lists. */
+/** Formats the record of a protocol run as an answer: the numbers that the verdict rests on, without the long lists. */
 
 import type * as z from 'zod';
-import type { Effect, Interval, ProtocolRecord, SweepRow } from '../causality/evidence.ts';
+import type { Effect, SweepRow } from '../causality/evidence.ts';
+import type { ProtocolRecord } from '../causality/verdict.ts';
 import type { causalityProtocol } from '../primitives/causality-protocol.ts';
+import type { Interval } from '../statistics/bootstrap.ts';
 import { mean } from '../statistics/summary.ts';
 
 type Answer = Omit<z.output<typeof causalityProtocol.output>, 'record' | 'record_file' | 'notes' | 'manifest_sha256'>;

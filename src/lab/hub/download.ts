@@ -9,7 +9,7 @@ import { CuvetteError } from '../../errors.ts';
 import { asStorageError } from '../../files/spool.ts';
 import { completeFile, fileUrl, type HubFile } from './listing.ts';
 import type { Repository } from './names.ts';
-import { type Hub, isTransient, reasonOf, refusal, send } from './request.ts';
+import { fetchFailure, type Hub, isTransient, refusedByHub, send } from './request.ts';
 
 const TRIES = 5;
 const CHUNK = 1 << 20;
@@ -96,7 +96,7 @@ async function receiveOnce(request: Download, file: HubFile, part: Part): Promis
       await response.body?.cancel();
       if (response.status === 416) await startOver(part, file);
       if (response.status === 416 || isTransient(response.status)) return `it answered ${response.status}`;
-      throw refusal(hub, repository, commit, response);
+      throw refusedByHub(hub, repository, commit, response);
     }
     if (part.size > 0 && !continues(response, part.size)) await startOver(part, file);
     for await (const chunk of response.body ?? []) {
@@ -112,7 +112,7 @@ async function receiveOnce(request: Download, file: HubFile, part: Part): Promis
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof CuvetteError) throw error;
-    return stalled.signal.aborted ? reasonOf(stalled.signal.reason) : reasonOf(error);
+    return stalled.signal.aborted ? fetchFailure(stalled.signal.reason) : fetchFailure(error);
   } finally {
     clearTimeout(timer);
   }

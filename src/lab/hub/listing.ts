@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
 import { isCommit, isFileName, type Repository } from './names.ts';
-import { ask, type Hub, refusal } from './request.ts';
+import { ask, type Hub, refusedByHub } from './request.ts';
 
 const hubFile = z.object({
   name: z.string().refine(isFileName),
@@ -40,7 +40,7 @@ export async function askListing(
   const url = `${hub.endpoint}/api/models/${repository.id}/revision/${encodeURIComponent(revision)}?blobs=true`;
   const reply = await ask(hub, url, { signal });
   if (reply.kind === 'unreachable') return { unreachable: reply.why };
-  if (!reply.response.ok) throw refusal(hub, repository, revision, reply.response);
+  if (!reply.response.ok) throw refusedByHub(hub, repository, revision, reply.response);
   const body: unknown = await reply.response.json().catch(() => undefined);
   const { success, data } = answered.safeParse(body);
   if (!success) {

@@ -84,7 +84,7 @@ export async function ask(hub: Hub, url: string, request: HubRequest): Promise<R
     } catch (error) {
       request.signal.throwIfAborted();
       if (error instanceof CuvetteError) throw error;
-      why = reasonOf(error);
+      why = fetchFailure(error);
       if (isNobodyThere(error)) break;
     }
   }
@@ -122,7 +122,7 @@ export function isTransient(status: number): boolean {
 }
 
 /** An answer that says no, as an error that says what to do. */
-export function refusal(hub: Hub, repository: Repository, revision: string, response: Response): CuvetteError {
+export function refusedByHub(hub: Hub, repository: Repository, revision: string, response: Response): CuvetteError {
   const { host } = new URL(hub.endpoint);
   const page = `${hub.endpoint}/${repository.id}`;
   const code = response.headers.get('x-error-code');
@@ -160,7 +160,7 @@ export function refusal(hub: Hub, repository: Repository, revision: string, resp
 }
 
 /** What fetch says is in its cause; it may be a list of every address that was tried. */
-export function reasonOf(error: unknown): string {
+export function fetchFailure(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   if (cause instanceof AggregateError && cause.errors.length > 0) return messageOf(cause.errors[0]);
   return messageOf(cause ?? error);

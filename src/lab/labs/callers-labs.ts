@@ -23,7 +23,7 @@ export interface CallersLabsOptions extends Omit<LabsOptions, 'check' | 'isShare
   most?: number;
 }
 
-interface Held {
+interface CallerLabs {
   labs: Labs;
   usedAt: number;
   calls: number;
@@ -33,53 +33,54 @@ const MOST = 4;
 
 export function createCallersLabs(options: CallersLabsOptions): CallersLabs {
   const { endpoints, admitsUrls, most = MOST, ...places } = options;
-  const held = new Map<string, Held>();
+  const callers = new Map<string, CallerLabs>();
 
   function check(endpoint: string): void {
     if (endpoints.includes(endpoint) || (admitsUrls && isUrl(endpoint))) return;
-    const admitted = [...endpoints, ...(admitsUrls ? ['the URL of a cuvette lab serve'] : [])].join(', ') || 'nothing';
+    const admittedEndpoints =
+      [...endpoints, ...(admitsUrls ? ['the URL of a cuvette lab serve'] : [])].join(', ') || 'nothing';
     throw new CuvetteError(
       'forbidden',
-      `This service does not open ${endpoint} for its callers. It admits: ${admitted}. Whoever runs it can admit more with --lab-endpoints (CUVETTE_LAB_ENDPOINTS).`,
+      `This service does not open ${endpoint} for its callers. It admits: ${admittedEndpoints}. Whoever runs it can admit more with --lab-endpoints (CUVETTE_LAB_ENDPOINTS).`,
     );
   }
 
-  async function enter(caller: string): Promise<Held> {
-    const known = held.get(caller);
+  async function enter(caller: string): Promise<CallerLabs> {
+    const known = callers.get(caller);
     if (known) return use(known);
-    if (held.size >= most) await closeOne();
+    if (callers.size >= most) await evictLeastRecentlyUsed();
     const data = join(options.data, 'callers', createHash('sha256').update(caller).digest('hex').slice(0, 24));
-    const one = held.get(caller) ?? {
+    const callerLabs = callers.get(caller) ?? {
       labs: createLabs({ ...places, data, check, isShared: true }),
       usedAt: 0,
       calls: 0,
     };
-    held.set(caller, one);
-    return use(one);
+    callers.set(caller, callerLabs);
+    return use(callerLabs);
   }
 
-  function use(one: Held): Held {
-    one.usedAt = Date.now();
-    one.calls += 1;
-    return one;
+  function use(callerLabs: CallerLabs): CallerLabs {
+    callerLabs.usedAt = Date.now();
+    callerLabs.calls += 1;
+    return callerLabs;
   }
 
-  async function closeOne(): Promise<void> {
-    const [oldest] = [...held].filter(([, { calls }]) => calls === 0).sort(([, a], [, b]) => a.usedAt - b.usedAt);
+  async function evictLeastRecentlyUsed(): Promise<void> {
+    const [oldest] = [...callers].filter(([, { calls }]) => calls === 0).sort(([, a], [, b]) => a.usedAt - b.usedAt);
     if (!oldest)
       throw new CuvetteError('rate_limited', `The labs of ${most} callers are at work. Try again soon.`, {
         cause: { retryAfterSeconds: 5 },
       });
-    held.delete(oldest[0]);
+    callers.delete(oldest[0]);
     await oldest[1].labs.close();
   }
 
   async function within<T>(caller: string, work: (labs: Labs) => Promise<T>): Promise<T> {
-    const one = await enter(caller);
+    const callerLabs = await enter(caller);
     try {
-      return await work(one.labs);
+      return await work(callerLabs.labs);
     } finally {
-      one.calls -= 1;
+      callerLabs.calls -= 1;
     }
   }
 
@@ -89,12 +90,12 @@ export function createCallersLabs(options: CallersLabsOptions): CallersLabs {
       detach: (...args) => within(caller, (labs) => labs.detach(...args)),
       call: (...args) => within(caller, (labs) => labs.call(...args)),
       // To ask opens nothing, and takes nobody's place.
-      attached: async () => held.get(caller)?.labs.attached() ?? [],
+      attached: async () => callers.get(caller)?.labs.attached() ?? [],
       close: async () => {},
     }),
     async close() {
-      await Promise.all([...held.values()].map(({ labs }) => labs.close()));
-      held.clear();
+      await Promise.all([...callers.values()].map(({ labs }) => labs.close()));
+      callers.clear();
     },
   };
 }

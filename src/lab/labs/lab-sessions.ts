@@ -4,10 +4,11 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { CuvetteError, codeOf, messageOf } from '../../errors.ts';
+import { CuvetteError, codeOf } from '../../errors.ts';
 import { withLock } from '../../file-lock.ts';
 import { privateFolder } from '../../paths.ts';
 import { writeDurably } from '../core/durable-files.ts';
+import { whyInvalid } from '../core/json-files.ts';
 
 export interface LabSession {
   endpoint: string;
@@ -31,7 +32,7 @@ const sessionsSchema = z.record(
 const tokensSchema = z.record(z.string(), z.string());
 
 /** In Cuvette's data folder. */
-export function createLabSessions(data: string): LabSessions {
+export function createStoredLabSessions(data: string): LabSessions {
   const folder = join(data, 'lab');
   const sessionsFile = join(folder, 'sessions.json');
   const tokensFile = join(folder, 'tokens.json');
@@ -68,7 +69,7 @@ export function createLabSessions(data: string): LabSessions {
 }
 
 /** They end with this process, and those of others are not known. */
-export function createPassingLabSessions(): LabSessions {
+export function createMemoryLabSessions(): LabSessions {
   const sessions = new Map<string, LabSession>();
   return {
     names: async () => [...sessions.keys()],
@@ -86,7 +87,7 @@ async function read<T>(path: string, schema: z.ZodType<Record<string, T>>): Prom
     if (codeOf(error) === 'ENOENT') return {};
     throw new CuvetteError(
       'unreadable_file',
-      `${path}, which holds the labs that were attached, cannot be read: ${messageOf(error)}. It was left as it is. Mend it, or move it away and attach the labs again.`,
+      `${path}, which holds the labs that were attached, cannot be read: ${whyInvalid(error)}. It was left as it is. Mend it, or move it away and attach the labs again.`,
       { cause: error },
     );
   }

@@ -9,7 +9,7 @@ import { withAnySignal } from '../core/abort-signals.ts';
 import type { Lab, LabContext } from '../core/lab.ts';
 import { CODE_ALONE, PROTOCOL } from '../core/lab.ts';
 import { createLostCalls } from '../remote/lost-calls.ts';
-import { createLabSessions, createPassingLabSessions, type LabSession } from './lab-sessions.ts';
+import { createMemoryLabSessions, createStoredLabSessions, type LabSession } from './lab-sessions.ts';
 
 export interface Labs {
   /** Opens a model here (`demo`, a folder, a Hugging Face id), or connects to a lab by its URL. */
@@ -70,20 +70,20 @@ interface NamedLab {
 
 export function createLabs(options: LabsOptions): Labs {
   const openLocal = options.openLocal ?? opening(options);
-  const sessions = options.store === false ? createPassingLabSessions() : createLabSessions(options.data);
+  const sessions = options.store === false ? createMemoryLabSessions() : createStoredLabSessions(options.data);
   const lost = createLostCalls();
   const open = new Set<OpenLab>();
   const named = new Map<string, NamedLab>();
-  const turns = new Map<string, Promise<unknown>>();
+  const queues = new Map<string, Promise<unknown>>();
 
   /** What a name stands for changes in the order that it was asked for. */
-  function inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const turn = (turns.get(name) ?? Promise.resolve()).then(work);
-    turns.set(
+  function queued<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const pending = (queues.get(name) ?? Promise.resolve()).then(work);
+    queues.set(
       name,
-      turn.catch(() => {}),
+      pending.catch(() => {}),
     );
-    return turn;
+    return pending;
   }
 
   async function attach(name: string, session: LabSession, context: LabContext): Promise<Health> {
@@ -130,7 +130,7 @@ export function createLabs(options: LabsOptions): Labs {
 
   /** Names that were attached by an earlier process are attached again. */
   async function find(name: string, context: LabContext): Promise<NamedLab & { note?: string }> {
-    return named.get(name) ?? inTurn(name, () => findAnew(name, context));
+    return named.get(name) ?? queued(name, () => findAnew(name, context));
   }
 
   async function findAnew(name: string, context: LabContext): Promise<NamedLab & { note?: string }> {
@@ -162,14 +162,14 @@ export function createLabs(options: LabsOptions): Labs {
 
   return {
     attach: (name, endpoint, token, context) =>
-      inTurn(name, async () => {
+      queued(name, async () => {
         context.signal.throwIfAborted();
         const health = await attach(name, { endpoint, token }, context);
         await sessions.save(name, { endpoint, token, weights: String(health.weights_sha256) }, String(health.model_id));
         return health;
       }),
     detach: (name) =>
-      inTurn(name, async () => {
+      queued(name, async () => {
         const known = named.get(name);
         const endpoint = known?.entry.endpoint ?? (await sessions.get(name))?.endpoint;
         if (endpoint === undefined) throw nothingToDetach(name, await namesOf());

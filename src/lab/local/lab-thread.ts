@@ -86,7 +86,7 @@ function start(options: LocalLabOptions): Thread {
   const worker = new Worker(packageFile('dist', 'lab-worker.js'), { workerData: options });
   const pending = new Map<number, Pending>();
   let isEnded = false;
-  const lose = (why: string, cause?: unknown) => {
+  const fail = (why: string, cause?: unknown) => {
     isEnded = true;
     const error = new CuvetteError(
       'internal',
@@ -95,8 +95,8 @@ function start(options: LocalLabOptions): Thread {
     );
     for (const { reject } of pending.values()) reject(error);
   };
-  worker.once('error', (error) => lose(messageOf(error), error));
-  worker.once('exit', (code) => lose(`it ended with code ${code}`));
+  worker.once('error', (error) => fail(messageOf(error), error));
+  worker.once('exit', (code) => fail(`it ended with code ${code}`));
   worker.on('message', ({ id, progress, output, answer, error }: FromLabThread) => {
     const call = pending.get(id);
     if (progress !== undefined) call?.progress(progress);

@@ -7,13 +7,14 @@ import type { Lab, LabContext } from '../core/lab.ts';
 import { type FromLabThread, OPENING, type ToLabThread } from './lab-thread.ts';
 import { type LocalLabOptions, openLocalLab } from './local-lab.ts';
 
+const options: LocalLabOptions = workerData;
 const stops = new Map<number, AbortController>();
 let opening: Promise<Lab> | undefined;
 
 parentPort?.on('message', (message: ToLabThread) => void take(message));
 
 await answer(OPENING, async (context) => {
-  opening = openLocalLab(workerData as LocalLabOptions, context);
+  opening = openLocalLab(options, context);
   await opening;
   return {};
 });

@@ -83,14 +83,14 @@ export function createLab(
     if (places.isShared) throw notForCallers(source, 'Give the probe as numbers: direction, bias and layer.');
     return (await hub.file(source, context)) ?? pathFrom(places.project, source);
   };
-  const bench: LabResources = {
+  const resources: LabResources = {
     engine,
     model,
     store: storeOf(places, engine),
     neutralPrompts: neutral,
     ...(code && { code }),
     findFile,
-    openSae: saeShelf(async (id, context) => {
+    openSae: cacheSaes(async (id, context) => {
       if (id === DEMO) return packageFile('models', 'demo', 'sae');
       if (places.isShared) throw notForCallers(id, 'The SAE demo is there for the model demo.');
       return (await hub.sae(id, context)) ?? pathFrom(places.project, id);
@@ -100,7 +100,7 @@ export function createLab(
     async call(name, args, context) {
       const handler = HANDLERS.find((one) => one.name === name);
       if (!handler) throw new Error(`There is no primitive ${name}.`);
-      return handler.run(bench, args, context);
+      return handler.run(resources, args, context);
     },
     close: () => engine.close(),
   };
@@ -127,14 +127,14 @@ async function findModel(
 }
 
 /** The SAEs used last, by id. */
-function saeShelf(find: (id: string, context: LabContext) => Promise<string>): LabResources['openSae'] {
-  const shelf = new Map<string, Sae>();
+function cacheSaes(find: (id: string, context: LabContext) => Promise<string>): LabResources['openSae'] {
+  const cache = new Map<string, Sae>();
   return async (id, context) => {
-    const known = shelf.get(id);
-    shelf.delete(id);
+    const known = cache.get(id);
+    cache.delete(id);
     const sae = known ?? (await openSae(await find(id, context), { id, signal: context.signal }));
-    shelf.set(id, sae);
-    for (const oldest of shelf.keys()) if (shelf.size > MOST_SAES) shelf.delete(oldest);
+    cache.set(id, sae);
+    for (const oldest of cache.keys()) if (cache.size > MOST_SAES) cache.delete(oldest);
     return sae;
   };
 }

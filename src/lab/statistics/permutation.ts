@@ -21,7 +21,7 @@ export function permuteWithin(
 }
 
 /** The share of values, the observed one counted among them, that are at least as large. */
-export function chanceOf(observed: number, nulls: ArrayLike<number>): number {
+export function permutationP(observed: number, nulls: ArrayLike<number>): number {
   let reached = 1;
   for (let i = 0; i < nulls.length; i++) reached += (nulls[i] ?? missing('null value', i)) >= observed ? 1 : 0;
   return reached / (nulls.length + 1);

@@ -1,4 +1,4 @@
-/** The activations of a capture: a safetensors file that is written row by row, so that it may be larger than memory. */
+/** Writes the activations of a capture row by row to a safetensors file, which may be larger than memory. */
 
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';

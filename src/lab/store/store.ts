@@ -1,4 +1,4 @@
-/** What a lab keeps of one model, in a folder that is found by the hashes of its weights and tokenizer: captures, probes, records of the protocol, manifests. */
+/** Opens the store of one model, in a folder named after the hashes of its weights and tokenizer: captures, probes, protocol records, manifests. */
 
 import { join } from 'node:path';
 import { privateFolder } from '../../paths.ts';

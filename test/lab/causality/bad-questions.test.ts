@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { makeDataset } from '../../../src/lab/causality/dataset.ts';
-import type { CausalQuestion } from '../../../src/lab/causality/evidence.ts';
+import type { CausalQuestion } from '../../../src/lab/causality/question.ts';
 import { axis, plainPairs } from './plain-engine.ts';
 import { answer } from './questions.ts';
 

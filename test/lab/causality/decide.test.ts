@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
-import { type Evidence, protocolRecordSchema, VERDICTS } from '../../../src/lab/causality/evidence.ts';
+import type { Evidence } from '../../../src/lab/causality/evidence.ts';
+import { protocolRecordSchema, VERDICTS } from '../../../src/lab/causality/verdict.ts';
 import { answer, ask } from './questions.ts';
 
 let causal: Evidence;

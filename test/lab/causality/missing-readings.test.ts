@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { labelsOf } from '../../../src/lab/causality/dataset.ts';
+import {
+  balancedMean,
+  type InterventionSample,
+  partnerOf,
+  signOf,
+} from '../../../src/lab/causality/intervention-sample.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
-import { balancedMean, partnerOf, type Subjects, signOf } from '../../../src/lab/causality/subjects.ts';
 import type { Engine, ForwardRequest, VariantResult } from '../../../src/lab/core/engine.ts';
 import { likeliest, logitOf } from '../../../src/lab/core/logits.ts';
 import { createPlainEngine, plainPairs } from './plain-engine.ts';
@@ -85,7 +90,7 @@ describe('an engine that leaves out what it was asked for gets an error that nam
 });
 
 describe('what is read of a row or token that is not there throws, and names it', () => {
-  const subjects: Subjects = {
+  const subjects: InterventionSample = {
     site: { layer: 0, place: 'resid_post', position: -1 },
     seed: 1,
     width: 1,

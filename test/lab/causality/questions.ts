@@ -1,8 +1,8 @@
 /** Questions to the plain model. */
 
 import { decide } from '../../../src/lab/causality/decide.ts';
-import type { CausalQuestion } from '../../../src/lab/causality/evidence.ts';
 import { type ProtocolContext, runProtocol } from '../../../src/lab/causality/protocol.ts';
+import type { CausalQuestion } from '../../../src/lab/causality/question.ts';
 import { axis, createPlainEngine, NEUTRAL, plainPairs } from './plain-engine.ts';
 
 export function ask(changes: Partial<CausalQuestion> = {}): CausalQuestion {

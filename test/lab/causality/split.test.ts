@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DatasetRow } from '../../../src/lab/causality/evidence.ts';
+import type { DatasetRow } from '../../../src/lab/causality/question.ts';
 import { splitRows } from '../../../src/lab/causality/split.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { axis } from './plain-engine.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DatasetRow } from '../../../src/lab/causality/evidence.ts';
+import type { DatasetRow } from '../../../src/lab/causality/question.ts';
 import {
   agreementPairs,
   attractedPairs,
@@ -11,7 +11,7 @@ import {
   reviewPairs,
 } from '../../../src/lab/demo/datasets.ts';
 import { demoQuestions } from '../../../src/lab/demo/questions.ts';
-import { BLAME, PRAISE } from '../../../src/lab/demo/words.ts';
+import { BLAME, PRAISE } from '../../../src/lab/demo/vocabulary.ts';
 
 /** Places of the words in which the prompts of each pair differ: the place, and both words. */
 function differences(rows: DatasetRow[]) {

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
-import type { DatasetRow } from '../../../src/lab/causality/evidence.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
+import type { DatasetRow } from '../../../src/lab/causality/question.ts';
 import type { Engine } from '../../../src/lab/core/engine.ts';
 import {
   agreementPairs,
@@ -14,7 +14,7 @@ import {
   reviewPairs,
 } from '../../../src/lab/demo/datasets.ts';
 import { demoQuestions } from '../../../src/lab/demo/questions.ts';
-import { vocabulary } from '../../../src/lab/demo/words.ts';
+import { vocabulary } from '../../../src/lab/demo/vocabulary.ts';
 import { createEmbeddedEngine } from '../../../src/lab/engines/embedded/embedded-engine.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
 import { checkSae } from '../../../src/lab/sae/fit.ts';

@@ -4,14 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decide } from '../../../src/lab/causality/decide.ts';
-import type {
-  CausalQuestion,
-  Evidence,
-  ProtocolRecord,
-  VerdictName,
-  VerdictReason,
-} from '../../../src/lab/causality/evidence.ts';
+import type { Evidence } from '../../../src/lab/causality/evidence.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
+import type { CausalQuestion } from '../../../src/lab/causality/question.ts';
+import type { ProtocolRecord, VerdictName, VerdictReason } from '../../../src/lab/causality/verdict.ts';
 import type { Engine } from '../../../src/lab/core/engine.ts';
 import { agreementPairs, neutralPrompts } from '../../../src/lab/demo/datasets.ts';
 import { readLayout } from '../../../src/lab/models/architectures/architectures.ts';

@@ -1,6 +1,7 @@
 /** Questions whose true answers are known, because the models that they are put to were built by hand. */
 
-import type { CausalQuestion, DatasetRow, VerdictName, VerdictReason } from '../../../src/lab/causality/evidence.ts';
+import type { CausalQuestion, DatasetRow } from '../../../src/lab/causality/question.ts';
+import type { VerdictName, VerdictReason } from '../../../src/lab/causality/verdict.ts';
 import { missing } from '../../../src/lab/core/missing.ts';
 import { createRandom, type Random } from '../../../src/lab/statistics/random.ts';
 import { type Mechanism, type Toy, writeToyModel } from './toy-model.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
-import { protocolRecordSchema } from '../../../src/lab/causality/evidence.ts';
+import { protocolRecordSchema } from '../../../src/lab/causality/verdict.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { createToyEngine, NUMBER } from '../toy-engine.ts';
 import { toyLab } from '../toy-lab.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
-import { type ProtocolRecord, VERDICTS } from '../../../src/lab/causality/evidence.ts';
+import { type ProtocolRecord, VERDICTS } from '../../../src/lab/causality/verdict.ts';
 import { guardsOf } from '../../../src/lab/report/guards.ts';
-import { number, percent, probability, short } from '../../../src/lab/report/numbers.ts';
+import { formatNumber, formatP, formatPercent, formatShort } from '../../../src/lab/report/numbers.ts';
 import { renderReport } from '../../../src/lab/report/report.ts';
 import { sampleRecord } from './sample-record.ts';
 import { expectWellFormed, withTexts } from './well-formed.ts';
@@ -136,7 +136,7 @@ describe('methods', () => {
 
 describe('numbers', () => {
   it('are as long as they need to be', () => {
-    expect([0.926, -0.5, 0, 12.345, 158.2, 2.5e7].map(number)).toEqual([
+    expect([0.926, -0.5, 0, 12.345, 158.2, 2.5e7].map(formatNumber)).toEqual([
       '0.93',
       '−0.50',
       '0.00',
@@ -144,16 +144,16 @@ describe('numbers', () => {
       '158',
       '2.5e+7',
     ]);
-    expect([0.0042, -0.0001].map(number)).toEqual(['0.004', '0.000']);
-    expect([0.0042, -0.0042].map(short)).toEqual(['0.00', '0.00']);
+    expect([0.0042, -0.0001].map(formatNumber)).toEqual(['0.004', '0.000']);
+    expect([0.0042, -0.0042].map(formatShort)).toEqual(['0.00', '0.00']);
   });
 
   it('of chance are never zero', () => {
-    expect([1, 0.041, 0.005, 0.0001].map(probability)).toEqual(['1.00', '0.041', '0.005', '0.0001']);
-    expect(probability(1 / 20_001)).toBe('0.00005');
+    expect([1, 0.041, 0.005, 0.0001].map(formatP)).toEqual(['1.00', '0.041', '0.005', '0.0001']);
+    expect(formatP(1 / 20_001)).toBe('0.00005');
   });
 
   it('of shares are percent', () => {
-    expect([0, 0.033, 0.5, 1].map(percent)).toEqual(['0 %', '3.3 %', '50 %', '100 %']);
+    expect([0, 0.033, 0.5, 1].map(formatPercent)).toEqual(['0 %', '3.3 %', '50 %', '100 %']);
   });
 });

@@ -232,6 +232,22 @@ describe('a probe whose file is not whole is refused, and what is missing is nam
     await expect(evaluated).rejects.toMatchObject({ code: 'bad_model', message: expect.stringMatching(message) });
   });
 
+  test.each([
+    ['a layer that is neither a number nor a name', { layer: true }, 'layer'],
+    ['a model that is no text', { layer: 0, model_id: 7 }, 'model_id'],
+    ['a training that is a list', { layer: 0, training: ['rows'] }, 'training'],
+  ])('%s, in a file of others', async (_, about, field) => {
+    const lab = toyLab();
+    const path = join(lab.folder, 'p');
+    const direction = { dtype: 'F32' as const, shape: [16], data: Float32Array.from(NUMBER) };
+    writeFileSync(`${path}.safetensors`, encodeSafetensors({ direction }));
+    writeFileSync(`${path}.json`, JSON.stringify(about));
+    await expect(lab.call('load_probe', { probe_id: 'p', source: path })).rejects.toMatchObject({
+      code: 'bad_model',
+      message: expect.stringMatching(new RegExp(`p\\.json is not .*${field}`, 's')),
+    });
+  });
+
   test('a bias without a number', async () => {
     const lab = toyLab();
     const path = join(lab.folder, 'p');
@@ -294,6 +310,18 @@ test('the log of manifests passes over a line that a crash cut off', async () =>
   await log.append(manifest('two'));
   expect((await log.latest(10)).map(({ tool }) => tool)).toEqual(['two', 'one']);
   expect(await log.latest(1)).toHaveLength(1);
+});
+
+test('the log of manifests names the line and the field of an entry that is no manifest', async () => {
+  const path = join(temporaryFolder(), 'manifests.jsonl');
+  const log = createManifestLog(path);
+  const manifest = createManifest({ tool: 'one', inputs: {}, outputs: {}, config: {} }, { time: 't', id: 'i' });
+  await log.append(manifest);
+  appendFileSync(path, `${JSON.stringify({ ...manifest, manifest_sha256: 7 })}\n`);
+  await expect(log.latest(10)).rejects.toMatchObject({
+    code: 'unreadable_file',
+    message: expect.stringMatching(/^Line 2 of .*manifests\.jsonl is not a manifest: .*manifest_sha256/s),
+  });
 });
 
 describe('the family of questions', () => {

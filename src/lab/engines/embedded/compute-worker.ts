@@ -5,5 +5,5 @@ import { CONTROL } from './heap.ts';
 import { instantiateKernel } from './kernel.ts';
 import type { ComputeWorkerData } from './messages.ts';
 
-const { module, memory, scratch } = workerData as ComputeWorkerData;
+const { module, memory, scratch }: ComputeWorkerData = workerData;
 instantiateKernel(module, memory).help(CONTROL, scratch);

@@ -11,7 +11,7 @@ import { createModel, type Model } from './model.ts';
 import { run } from './run.ts';
 import { createSaeEncoders } from './sae-encoders.ts';
 
-const { folder, ...machine } = workerData as EngineWorkerData;
+const { folder, ...machine }: EngineWorkerData = workerData;
 let aborted: Int32Array = new Int32Array(1);
 
 try {

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { activation, count, epsilon, layerCount } from './config-fields.ts';
-import { fusedRows, type Layout, type Stored, whole } from './layout.ts';
+import { fusedRows, type Layout, type Stored, wholeTensor } from './layout.ts';
 import { RotaryConfig, rotaryPositions } from './rotary.ts';
 
 const Config = RotaryConfig.extend({
@@ -31,15 +31,15 @@ export function gptNeox(json: unknown): Layout {
   const headWidth = width / heads;
   const tensors = new Map<string, Stored>();
   const linear = (name: string, stored: string, out: number, inner: number, bias = true) => {
-    tensors.set(`${name}.weight`, whole(namesOf(`${stored}.weight`), [out, inner]));
-    if (bias) tensors.set(`${name}.bias`, whole(namesOf(`${stored}.bias`), [out]));
+    tensors.set(`${name}.weight`, wholeTensor(namesOf(`${stored}.weight`), [out, inner]));
+    if (bias) tensors.set(`${name}.bias`, wholeTensor(namesOf(`${stored}.bias`), [out]));
   };
   const norm = (name: string, stored: string) => {
-    tensors.set(`${name}.weight`, whole(namesOf(`${stored}.weight`), [width]));
-    tensors.set(`${name}.bias`, whole(namesOf(`${stored}.bias`), [width]));
+    tensors.set(`${name}.weight`, wholeTensor(namesOf(`${stored}.weight`), [width]));
+    tensors.set(`${name}.bias`, wholeTensor(namesOf(`${stored}.bias`), [width]));
   };
 
-  tensors.set('embedding', whole(namesOf('embed_in.weight'), [vocab_size, width]));
+  tensors.set('embedding', wholeTensor(namesOf('embed_in.weight'), [vocab_size, width]));
   for (let layer = 0; layer < config.num_hidden_layers; layer++) {
     const to = `layers.${layer}`;
     const from = `layers.${layer}`;
@@ -57,7 +57,7 @@ export function gptNeox(json: unknown): Layout {
     linear(`${to}.mlp.down`, `${from}.mlp.dense_4h_to_h`, width, hidden);
   }
   norm('final.norm', 'final_layer_norm');
-  const unembedding = whole(['embed_out.weight', 'lm_head.weight'], [vocab_size, width]);
+  const unembedding = wholeTensor(['embed_out.weight', 'lm_head.weight'], [vocab_size, width]);
   tensors.set('unembedding.weight', { ...unembedding, optional: config.tie_word_embeddings });
 
   const share = Share.parse(config.rope_scaling ?? config.rope_parameters ?? {}).partial_rotary_factor;

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { activation, count, epsilon, layerCount } from './config-fields.ts';
-import { fusedColumns, fusedRows, type Layout, type Stored, whole } from './layout.ts';
+import { fusedColumns, fusedRows, type Layout, type Stored, wholeTensor } from './layout.ts';
 
 const Config = z.object({
   vocab_size: count,
@@ -27,18 +27,18 @@ export function gpt2(json: unknown): Layout {
   const hidden = config.n_inner ?? USUAL_EXPANSION * width;
   const headWidth = width / config.n_head;
   const tensors = new Map<string, Stored>();
-  const vector = (name: string, stored: string) => tensors.set(name, whole(namesOf(stored), [width]));
+  const vector = (name: string, stored: string) => tensors.set(name, wholeTensor(namesOf(stored), [width]));
   const matrix = (name: string, stored: string, out: number, inner: number) => {
     tensors.set(`${name}.weight`, fusedColumns(namesOf(`${stored}.weight`), [out, inner], { part: 0, parts: 1 }));
-    tensors.set(`${name}.bias`, whole(namesOf(`${stored}.bias`), [out]));
+    tensors.set(`${name}.bias`, wholeTensor(namesOf(`${stored}.bias`), [out]));
   };
   const norm = (name: string, stored: string) => {
     vector(`${name}.weight`, `${stored}.weight`);
     vector(`${name}.bias`, `${stored}.bias`);
   };
 
-  tensors.set('embedding', whole(namesOf('wte.weight'), [config.vocab_size, width]));
-  tensors.set('positions', whole(namesOf('wpe.weight'), [config.n_positions, width]));
+  tensors.set('embedding', wholeTensor(namesOf('wte.weight'), [config.vocab_size, width]));
+  tensors.set('positions', wholeTensor(namesOf('wpe.weight'), [config.n_positions, width]));
   for (let layer = 0; layer < config.n_layer; layer++) {
     const to = `layers.${layer}`;
     const from = `h.${layer}`;
@@ -57,7 +57,7 @@ export function gpt2(json: unknown): Layout {
     matrix(`${to}.mlp.down`, `${from}.mlp.c_proj`, width, hidden);
   }
   norm('final.norm', 'ln_f');
-  const unembedding = whole(['lm_head.weight'], [config.vocab_size, width]);
+  const unembedding = wholeTensor(['lm_head.weight'], [config.vocab_size, width]);
   tensors.set('unembedding.weight', { ...unembedding, optional: config.tie_word_embeddings });
 
   return {

@@ -30,7 +30,7 @@ export interface Stored {
  */
 export type Part = { kind: 'rows'; first: number; size: number; step: number } | { kind: 'columns'; first: number };
 
-export function whole(names: readonly string[], shape: readonly number[]): Stored {
+export function wholeTensor(names: readonly string[], shape: readonly number[]): Stored {
   const rows = shape[0] ?? missing('rows of', names.join(' or '));
   return { names, storedShape: shape, shape, part: { kind: 'rows', first: 0, size: rows, step: rows } };
 }

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { activation, count, epsilon, layerCount } from './config-fields.ts';
-import { type Layout, type Stored, whole } from './layout.ts';
+import { type Layout, type Stored, wholeTensor } from './layout.ts';
 import { RotaryConfig, rotaryPositions } from './rotary.ts';
 
 const Config = RotaryConfig.extend({
@@ -75,15 +75,15 @@ function layoutOf(config: z.infer<typeof Config>, differences: Differences): Lay
   const keys = keyValueHeads * headWidth;
   const tensors = new Map<string, Stored>();
   const vector = (name: string, stored: string, length = width) => {
-    tensors.set(`${name}.weight`, whole(namesOf(`${stored}.weight`), [length]));
+    tensors.set(`${name}.weight`, wholeTensor(namesOf(`${stored}.weight`), [length]));
   };
   const linear = (name: string, stored: string, out: number, inner: number, bias = false) => {
-    tensors.set(`${name}.weight`, whole(namesOf(`${stored}.weight`), [out, inner]));
-    if (bias) tensors.set(`${name}.bias`, whole(namesOf(`${stored}.bias`), [out]));
+    tensors.set(`${name}.weight`, wholeTensor(namesOf(`${stored}.weight`), [out, inner]));
+    if (bias) tensors.set(`${name}.bias`, wholeTensor(namesOf(`${stored}.bias`), [out]));
   };
 
   const { queryKeyValueBias, outputBias, mlpBias, queryKeyNorm = false } = differences;
-  tensors.set('embedding', whole(namesOf('embed_tokens.weight'), [vocab_size, width]));
+  tensors.set('embedding', wholeTensor(namesOf('embed_tokens.weight'), [vocab_size, width]));
   for (let layer = 0; layer < config.num_hidden_layers; layer++) {
     const attention = `layers.${layer}.attention`;
     const mlp = `layers.${layer}.mlp`;
@@ -103,7 +103,7 @@ function layoutOf(config: z.infer<typeof Config>, differences: Differences): Lay
     linear(`${mlp}.down`, `${from}.mlp.down_proj`, width, hidden, mlpBias);
   }
   vector('final.norm', 'norm');
-  const unembedding = whole(['lm_head.weight'], [vocab_size, width]);
+  const unembedding = wholeTensor(['lm_head.weight'], [vocab_size, width]);
   tensors.set('unembedding.weight', { ...unembedding, optional: config.tie_word_embeddings });
 
   return {

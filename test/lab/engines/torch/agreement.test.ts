@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide } from '../../../../src/lab/causality/decide.ts';
-import type { CausalQuestion, Evidence } from '../../../../src/lab/causality/evidence.ts';
+import type { Evidence } from '../../../../src/lab/causality/evidence.ts';
 import { runProtocol } from '../../../../src/lab/causality/protocol.ts';
+import type { CausalQuestion } from '../../../../src/lab/causality/question.ts';
 import type { Engine, ForwardRequest, Intervention, VariantResult } from '../../../../src/lab/core/engine.ts';
 import { neutralPrompts } from '../../../../src/lab/demo/datasets.ts';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';

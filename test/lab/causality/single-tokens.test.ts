@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { chooseControls } from '../../../src/lab/causality/controls.ts';
-import { singleTokensOf, tokensOf } from '../../../src/lab/causality/words.ts';
+import { singleTokensOf, tokensOf } from '../../../src/lab/causality/single-tokens.ts';
 import type { Engine } from '../../../src/lab/core/engine.ts';
 import { createPlainEngine } from './plain-engine.ts';
 import { ask } from './questions.ts';

@@ -1,7 +1,6 @@
 /**
- * Measures what the model prefers under interventions: the margin between the target's tokens, corrected for the temperature
- * that each run shows in its control tokens. Without that correction any vector that nobody reads has an effect, as the last
- * norm rescales all logits.
+ * Measures logit differences under interventions: the margin between the target's tokens, divided by the temperature that each run shows in its control
+ * tokens. Without that correction any vector has an effect, as the last norm rescales all logits.
  */
 
 import type { Variant } from '../core/engine.ts';
@@ -9,9 +8,9 @@ import { missing } from '../core/missing.ts';
 import { leastSquares } from '../statistics/least-squares.ts';
 import { mean } from '../statistics/summary.ts';
 import type { Evidence } from './evidence.ts';
-import { logitsOf, portionOf, portions, type Run, runChecked } from './readings.ts';
+import { logitsOf, type ProtocolRun, portionOf, portions, runChecked } from './readings.ts';
 
-/** Factors beyond these say that the run is broken, not that it is hot or cold. */
+/** The range of temperatures; a factor beyond it means that the run is broken. */
 const COLDEST = 0.1;
 const HOTTEST = 10;
 
@@ -26,23 +25,23 @@ export interface Margins {
   control: Float64Array;
 }
 
-/** The number of one run. */
+/** The margin of one run. */
 export function marginOf(margins: Float64Array, run: number): number {
   return margins[run] ?? missing('margin of run', run);
 }
 
-export interface Meter {
-  /** Of the prompts as they are. */
+export interface MarginReader {
+  /** The margins of the unmodified prompts. */
   base: Margins;
   measure(count: number, variantAt: (index: number) => Variant): Promise<Margins>;
 }
 
-export async function createMeter(
-  run: Run,
+export async function createMarginReader(
+  run: ProtocolRun,
   prompts: readonly number[][],
   target: Evidence['target'],
   controls: Evidence['controls'],
-): Promise<Meter> {
+): Promise<MarginReader> {
   const [positives, negatives] = [target.positive.length, target.negative.length];
   const tokens = [...target.positive, ...target.negative, ...controls.tokens].map((token) => token.id);
   const { width } = run.engine.describe();

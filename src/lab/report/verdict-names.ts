@@ -1,8 +1,9 @@
 /** Names and sentences that the page, the pictures and the terminal have in common. */
 
-import type { Dose, Evidence, ProtocolRecord, VerdictName } from '../causality/evidence.ts';
+import type { Dose, Evidence } from '../causality/evidence.ts';
+import type { ProtocolRecord, VerdictName } from '../causality/verdict.ts';
 import { formatHookPoint } from '../core/hook-points.ts';
-import { number } from './numbers.ts';
+import { formatNumber } from './numbers.ts';
 
 export const VERDICT_NAMES: Record<VerdictName, string> = {
   causal: 'Causal',
@@ -35,15 +36,15 @@ export function toneOf(verdict: VerdictName): Tone {
 /** What the run was about: the feature's name if it has one, and where it was looked for. */
 export function titleOf({ evidence }: ProtocolRecord): string {
   const name = evidence.naming.name ?? evidence.direction.source ?? 'A direction';
-  return `${name} (${siteOf(evidence)})`;
+  return `${name} (${formatSite(evidence)})`;
 }
 
-export function siteOf({ site }: Evidence): string {
+export function formatSite({ site }: Evidence): string {
   return `${formatHookPoint(site)}, ${positionOf(site.position)}`;
 }
 
-export function doseOf({ absolute, swing, norm }: Dose): string {
-  return `${number(absolute)} (${number(swing)} of the class swing, ${number(norm)} of the activation's length)`;
+export function formatDose({ absolute, swing, norm }: Dose): string {
+  return `${formatNumber(absolute)} (${formatNumber(swing)} of the class swing, ${formatNumber(norm)} of the activation's length)`;
 }
 
 function positionOf(position: number): string {

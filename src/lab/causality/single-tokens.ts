@@ -1,4 +1,4 @@
-/** Words of a question as tokens of the model. Each must be one token, as a margin of logits has no meaning for less than a word. */
+/** Finds the token of each word of a question. A word must be a single token, as a logit difference is defined for single tokens only. */
 
 import { CuvetteError } from '../../errors.ts';
 import type { Engine } from '../core/engine.ts';
@@ -10,8 +10,8 @@ export interface Token {
 }
 
 /**
- * One token for each word. A word without a leading space also stands for the one with it; where both are single tokens, the one
- * that the model finds likelier after the prompts is meant.
+ * The token of each word; throws for a word that is several. A word is tried with and without a leading space; if both are single tokens, the
+ * one with the higher likelihood is taken.
  */
 export async function tokensOf(
   engine: Engine,
@@ -27,7 +27,7 @@ export async function tokensOf(
   return [...tokens.values()];
 }
 
-/** Words that are no single token are left out. */
+/** The same, but leaves out words that are several tokens. */
 export async function singleTokensOf(
   engine: Engine,
   words: readonly string[],

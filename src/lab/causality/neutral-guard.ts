@@ -1,4 +1,4 @@
-/** The guard of a dose: how much it harms the model on text that has nothing to do with the question. */
+/** Measures how much a dose harms the model on neutral text: the perplexity ratio and the KL divergence. */
 
 import type { Variant } from '../core/engine.ts';
 import { missing } from '../core/missing.ts';
@@ -6,11 +6,11 @@ import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { scaled } from '../statistics/vectors.ts';
 import type { Dose, Evidence } from './evidence.ts';
-import { portions, type Run, runChecked, type Site, surpriseOf } from './readings.ts';
+import { type ProtocolRun, portions, runChecked, type Site, surpriseOf } from './readings.ts';
 
 const RANDOM_DIRECTIONS = 3;
 
-/** Plain sentences, for models of English that were given none. */
+/** The neutral text where none is given. */
 export const PLAIN_SENTENCES: readonly string[] = [
   'The library opens at nine in the morning and closes at six in the evening.',
   'Water boils at a lower temperature on top of a high mountain.',
@@ -31,8 +31,8 @@ export const PLAIN_SENTENCES: readonly string[] = [
 ];
 
 /** The dose is added at every position but the first, with both signs. */
-export async function measureNeutral(
-  run: Run,
+export async function measureNeutralText(
+  run: ProtocolRun,
   prompts: readonly number[][],
   site: Site,
   direction: Float32Array,
@@ -41,7 +41,7 @@ export async function measureNeutral(
 ): Promise<Evidence['guards']['neutral']> {
   const random = createRandom(seed, 'random directions for the guard');
   const others = Array.from({ length: RANDOM_DIRECTIONS }, () => random.direction(direction.length));
-  const harmOf = async (vector: Float32Array) => harm(run, prompts, site, scaled(vector, dose.absolute));
+  const harmOf = async (vector: Float32Array) => measureHarm(run, prompts, site, scaled(vector, dose.absolute));
   const both = [await harmOf(direction), await harmOf(scaled(direction, -1))];
   const byChance = [];
   for (const other of others) byChance.push(await harmOf(other));
@@ -58,7 +58,7 @@ export async function measureNeutral(
   };
 }
 
-async function harm(run: Run, prompts: readonly number[][], site: Site, vector: Float32Array) {
+async function measureHarm(run: ProtocolRun, prompts: readonly number[][], site: Site, vector: Float32Array) {
   const point = { layer: site.layer, place: site.place };
   const intervention = { point, positions: { from: 1 }, kind: 'add' as const, vector };
   let [base, changed, divergence, tokens, positions] = [0, 0, 0, 0, 0];
@@ -72,7 +72,7 @@ async function harm(run: Run, prompts: readonly number[][], site: Site, vector: 
     some.forEach(({ length }, i) => {
       const before = surpriseOf(results, 2 * i, length);
       const after = surpriseOf(results, 2 * i + 1, length);
-      // The first token is left as it is, and so is what is foreseen from it alone.
+      // The first position is not steered, so the prediction made there is unchanged.
       for (let token = 1; token < before.logProbabilities.length; token++) {
         base += before.logProbabilities[token] ?? missing('log probability of token', token);
         changed += after.logProbabilities[token] ?? missing('log probability of token', token);
