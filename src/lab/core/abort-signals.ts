@@ -1,4 +1,6 @@
-/** Work that each of several signals can end. They may live long: nothing is left on them once it is done. */
+/** Two ways to wait under abort signals that outlive the work: no listener is left on them. */
+
+/** Runs work that each of several signals can abort. */
 export async function withAnySignal<T>(
   signals: readonly AbortSignal[],
   work: (signal: AbortSignal) => Promise<T>,
@@ -19,7 +21,7 @@ export async function withAnySignal<T>(
   }
 }
 
-/** Waits for work that others wait for, too: whoever gives up is told so at once, and the work goes on. */
+/** Waits for work that others wait for, too. An abort rejects at once, and the work goes on. */
 export function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (!signal) return work;
   return new Promise((resolve, reject) => {

@@ -1,16 +1,16 @@
-/** Numbers for the lives of a Python elsewhere: whoever has talked to one knows by its number whether it is still the same. */
+/** Defines the interface to the Python that holds a model, for code that runs beside the model. */
 
 import { randomInt } from 'node:crypto';
 import type { Ending, Output, Variable } from '../../interpreters/interpreter.ts';
 
-/** The Python that holds the model, for code beside it. */
+/** `life` is the number of the running Python process: it changes when a new one was started and variables were lost. */
 export interface CodeRunner {
   run(code: string, options: RunOptions): Promise<{ ending: Ending; life: number }>;
-  /** The run of that name, if it goes on. */
+  /** Interrupts the run of that name, if it is running or queued. */
   interrupt(run: string): void;
   describe(): Promise<{ version: string; executable: string; life: number }>;
   variables(): Promise<Variable[]>;
-  /** A fresh one, which loads the model again. */
+  /** Starts a new process, which loads the model again. */
   reset(): Promise<void>;
 }
 
@@ -26,10 +26,11 @@ export interface RunOptions {
   onOutput(output: Output): void;
 }
 
-/** Lives of one Python, which no other counts; and how many first ones there are to draw from. */
+/** The numbers that one runner may count through, and how many random starts there are. */
 const LIVES = 2 ** 16;
 const MOST_STARTS = 2 ** 36;
 
+/** A random start, so that two runners never have a number in common. */
 export function firstLife(): number {
   return randomInt(MOST_STARTS) * LIVES;
 }

@@ -1,4 +1,4 @@
-/** Writing in a way that a crash cannot spoil: whole files and folders appear at once under their names, or not at all. */
+/** Writes files and folders so that a crash cannot leave half of one: they appear under their names complete, or not at all. */
 
 import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { codeOf } from '../../errors.ts';
 import { asStorageError, moveInto } from '../../files/spool.ts';
 import { removeLeftBehind } from '../../left-behind.ts';
 
-/** Begins the names of what is being written. */
+/** The prefix of temporary names. */
 const INCOMING = '.incoming-';
 
 export async function writeDurably(path: string, content: string | Uint8Array): Promise<void> {
@@ -27,7 +27,7 @@ export async function writeDurably(path: string, content: string | Uint8Array): 
   }
 }
 
-/** One line at the end of a file. What a crash left of an earlier line stays a line of its own. */
+/** Appends a line. A part of a line that a crash left stays a line of its own. */
 export async function appendDurably(path: string, line: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const handle = await open(path, 'a+', 0o600);
@@ -44,7 +44,7 @@ export async function appendDurably(path: string, line: string): Promise<void> {
   }
 }
 
-/** A folder to fill; `keep` gives it its name, unless there is one of that name already, `discard` removes it. */
+/** A temporary folder: `keep` renames it, unless the name is taken; `discard` removes it. */
 export interface IncomingFolder {
   path: string;
   keep(name: string): Promise<void>;

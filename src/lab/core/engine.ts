@@ -1,8 +1,8 @@
-/** What computes for the lab. An engine holds one model open, runs it with taps and interventions, and judges nothing: statistics are the lab's. */
+/** Defines the engine interface. An engine holds one model open and runs it with taps and interventions; statistics and verdicts are the lab's. */
 
 import type { Sae } from './sae.ts';
 
-/** Where in a block: the residual stream before it and after it, and what attention and MLP add to it. */
+/** A hook in a block: the residual stream before or after it, or what attention or MLP add to it. */
 export type HookPlace = 'resid_pre' | 'attn_out' | 'mlp_out' | 'resid_post';
 
 export interface HookPoint {
@@ -29,9 +29,9 @@ export type Intervention = { point: HookPoint; positions: Positions } & (
   | { kind: 'interchange'; direction: Float32Array; source: Float32Array; part: 'along' | 'rest' }
 );
 
-/** One row of a batch: a prompt, and what is changed as it runs. Interventions at one point are made in their order. */
+/** A prompt with interventions. Interventions at one point are applied in order. */
 export interface Variant {
-  /** Its number among the request's prompts. */
+  /** Its index in the request's prompts. */
   prompt: number;
   interventions: readonly Intervention[];
 }
@@ -42,15 +42,15 @@ export interface Tap {
 }
 
 export interface ForwardRequest {
-  /** Tokens. Work that variants of one prompt share is done once; the engine keeps it for later requests as long as it has room. */
+  /** Tokens. What variants of one prompt share is computed once, and cached for later requests. */
   prompts: readonly (readonly number[])[];
-  /** By default each prompt once, as it is. */
+  /** By default each prompt once, unmodified. */
   variants?: readonly Variant[];
-  /** What is read, after interventions at the same point. */
+  /** Activations to read, after interventions at the same point. */
   taps?: readonly Tap[];
   /** All of the vocabulary, or some tokens only, which is much cheaper. */
   logits?: { positions: Positions; tokens?: readonly number[] };
-  /** How well each next token of the prompt was foreseen, and how far predictions are from those of the prompt as it is. */
+  /** Log-probabilities of the prompt's tokens, and the divergence of predictions from those of the unmodified prompt. */
   surprise?: boolean;
 }
 
@@ -62,14 +62,14 @@ export interface VariantResult {
   surprise?: {
     /** Natural logarithms, for the second token to the last. */
     logProbabilities: Float32Array;
-    /** Kullback-Leibler divergence from the prompt as it is, in nats, at every position. */
+    /** Kullback-Leibler divergence from the unmodified prompt, in nats, at every position. */
     divergences: Float32Array;
   };
 }
 
 export interface GenerateRequest {
   prompts: readonly (readonly number[])[];
-  /** `{ from }` goes on into what is generated. */
+  /** Positions `{ from }` include generated tokens. */
   variants?: readonly Variant[];
   maxNewTokens: number;
   /** 0, the default, takes the likeliest token. */

@@ -1,4 +1,4 @@
-/** Owns the names of hook points: TransformerLens' names for places in a block, and plain integers for the residual stream after it. */
+/** Parses and formats names of hook points: TransformerLens' names, and plain integers for the residual stream after a layer. */
 
 import { CuvetteError } from '../../errors.ts';
 import type { HookPlace, HookPoint } from './engine.ts';

@@ -1,10 +1,10 @@
-/** A lab: a place where one model is open and can be asked the primitives. It may be this very process, or a server elsewhere. */
+/** Defines the lab interface: one open model that answers primitives, in this process or on a remote server. */
 
 import type { Output } from '../../interpreters/interpreter.ts';
 
-/** Of the routes and what they take and give. Two labs of the same number understand each other. */
+/** The version of the routes and of their arguments and answers. Client and server must have the same. */
 export const PROTOCOL = 1;
-/** Of what has none of these routes, and runs code in its own way. */
+/** The version of a service that has none of these routes, and only runs code. */
 export const CODE_ALONE = 0;
 
 export interface Lab {
@@ -16,10 +16,10 @@ export interface Lab {
 export interface LabContext {
   /** Aborted when the caller gives up. */
   signal: AbortSignal;
-  /** Tells the caller what goes on. */
+  /** Takes sentences on what is being done. */
   progress(message: string): void;
-  /** Takes what code shows, as it is shown. */
+  /** Takes the output of code as it comes. */
   output?(output: Output): void;
-  /** SHA-256 of the model that the caller means: a lab elsewhere that has another refuses the call. */
+  /** SHA-256 of the weights that the caller attached to: a remote lab with other weights rejects the call. */
   weights?: string;
 }

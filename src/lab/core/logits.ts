@@ -1,4 +1,4 @@
-/** Reads the logits of next tokens: those of one token, and which token has the highest. */
+/** Reads logits by token, and finds the highest. */
 
 import { missing } from './missing.ts';
 

@@ -1,9 +1,9 @@
-/** Manifests: the hash that an experiment has, the same for the same experiment wherever and whenever it is run, and a second one for each call. */
+/** Makes manifests: a hash of an experiment, which is the same wherever and whenever the experiment is run, and a second hash for each call. */
 
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 
-/** What was done, without anything that differs from run to run. Names that users choose are replaced by hashes of what they stand for. */
+/** An experiment without anything that differs from run to run. Names that users choose are replaced by hashes of their content. */
 export interface Experiment {
   tool: string;
   inputs: Record<string, unknown>;
@@ -45,7 +45,7 @@ export function hashOf(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex');
 }
 
-/** Of the numbers as they are in memory. */
+/** SHA-256 of the numbers as they are in memory. */
 export function hashOfNumbers(numbers: Float32Array): string {
   return createHash('sha256').update(float32Bytes(numbers)).digest('hex');
 }

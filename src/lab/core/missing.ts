@@ -1,8 +1,8 @@
-/** Throws where a value that must be there is not, so that a missing logit, reading, weight or label is never taken for a number. */
+/** Throws where a required value is absent, so that a missing logit, reading, weight or label is never taken for a number. */
 
 import { CuvetteError } from '../../errors.ts';
 
-/** Stands behind `??`: `logits[token] ?? missing('logit of token', token)` costs no call while the value is there. */
+/** For use after `??`, which calls it only if the value is absent: `logits[token] ?? missing('logit of token', token)`. */
 export function missing(what: string, which?: number | string): never {
   const name = which === undefined ? what : `${what} ${which}`;
   throw new CuvetteError(

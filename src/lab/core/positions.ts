@@ -1,4 +1,4 @@
-/** Owns positions in a prompt: how callers write them, and which tokens they mean in a prompt of a given length. */
+/** Parses positions in a prompt as callers write them, and resolves them to token indices. */
 
 import { CuvetteError } from '../../errors.ts';
 import type { Positions } from './engine.ts';

@@ -1,4 +1,4 @@
-/** A sparse autoencoder or transcoder, whatever file it came from, in the one form that the lab computes with. Loaders fold into it whatever can be folded. */
+/** Defines a sparse autoencoder or transcoder in the one form that the lab computes with, whatever file it was loaded from. */
 
 import type { HookPoint } from './engine.ts';
 

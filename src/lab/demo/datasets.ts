@@ -1,4 +1,4 @@
-/** What the demo and the tests ask the shipped model: pairs of prompts that differ in one thing only, with what the model says next. */
+/** Makes the datasets of the demo and the tests: pairs of prompts for the shipped model that differ in one thing only. */
 
 import type { DatasetRow } from '../causality/question.ts';
 import { missing } from '../core/missing.ts';

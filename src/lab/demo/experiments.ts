@@ -1,4 +1,4 @@
-/** Whole experiments as an agent makes them: with the lab's tools, one call after the other. */
+/** Runs whole experiments with the lab's tools, as an agent does. */
 
 import type { CausalQuestion, DatasetRow } from '../causality/question.ts';
 import { type ProtocolRecord, protocolRecordSchema } from '../causality/verdict.ts';

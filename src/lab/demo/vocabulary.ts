@@ -1,4 +1,4 @@
-/** The words of the language that the shipped model speaks. Every one of them is a single token of its tokenizer. */
+/** Lists the words of the language that the shipped model speaks. Each is a single token of its tokenizer. */
 
 export interface Noun {
   singular: string;

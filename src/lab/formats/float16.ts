@@ -1,4 +1,4 @@
-/** Owns numbers of 16 bits: halves (IEEE 754 binary16) and bfloat16, to and from 32-bit floats, whole arrays at a time. */
+/** Converts arrays of halves (IEEE 754 binary16) and bfloat16 to and from 32-bit floats. */
 
 import { missing } from '../core/missing.ts';
 

@@ -1,4 +1,4 @@
-/** Owns torch's .pt files: a ZIP archive with a pickle that describes tensors, and their storages beside it. The pickle is read, never run. */
+/** Reads torch's .pt files: a ZIP archive with a pickle that describes tensors, and their storages. The pickle is parsed, never executed. */
 
 import { CuvetteError } from '../../errors.ts';
 import { missing } from '../core/missing.ts';

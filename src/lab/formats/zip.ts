@@ -1,4 +1,4 @@
-/** Owns reading ZIP archives as numpy and torch write them: entries stored or deflated, ZIP64 too. What an archive says of itself is checked before it is believed. */
+/** Reads ZIP archives as numpy and torch write them: entries stored or deflated, ZIP64 too. Validates what an archive says of itself before using it. */
 
 import { crc32, inflateRawSync } from 'node:zlib';
 import { CuvetteError, messageOf } from '../../errors.ts';

@@ -1,4 +1,4 @@
-/** Copies of repositories that are on this machine already: Cuvette's own, and those that Python's huggingface_hub keeps. */
+/** Finds copies of repositories on this machine: Cuvette's own cache, and that of Python's huggingface_hub. */
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';

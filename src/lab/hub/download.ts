@@ -1,4 +1,4 @@
-/** One file from the hub: goes on where an earlier download was cut, checks what arrived, and appears under its name only when it is right. */
+/** Downloads one file from the hub: resumes an earlier download, verifies the checksum, and renames the file only when it is complete. */
 
 import { createHash, type Hash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
@@ -26,7 +26,7 @@ export interface Download {
   onBytes(count: number): void;
 }
 
-/** A file in the making, and how far it has come. */
+/** A partly downloaded file. */
 interface Part {
   handle: FileHandle;
   size: number;
@@ -50,7 +50,7 @@ export async function download(request: Download): Promise<void> {
   await rename(partial, request.path);
 }
 
-/** Takes all of the file, by as many connections as needed. Tells whether it is right; if not, it is removed. */
+/** Downloads the file with as many connections as needed. Returns whether its checksum is right; if not, it is removed. */
 async function receive(request: Download, file: HubFile, partial: string): Promise<boolean> {
   const part = await openPart(partial, file);
   try {
@@ -83,7 +83,7 @@ async function fill(request: Download, file: HubFile, part: Part): Promise<void>
   }
 }
 
-/** One connection. Tells why it ended, unless all has come. */
+/** Downloads with one connection. Returns why it ended, unless the file is complete. */
 async function receiveOnce(request: Download, file: HubFile, part: Part): Promise<string | undefined> {
   const { hub, repository, commit, signal } = request;
   const stalled = new AbortController();

@@ -1,4 +1,4 @@
-/** Files that are named by `hf://org/repo#path`: probes, and SAEs, of which the files that belong together are fetched together. */
+/** Downloads files named `hf://org/repo#path`: probes, and SAEs with the files that belong to them. */
 
 import { dirname, join } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
@@ -7,13 +7,13 @@ import { type FetchOptions, fetchFile } from './hub.ts';
 import type { HubProgress } from './progress.ts';
 
 export interface HubFiles {
-  /** Its path here; nothing for what is not on the hub. */
+  /** The local path; undefined for a source that is not on the hub. */
   file(source: string, context: LabContext): Promise<string | undefined>;
-  /** The path of its file or folder here; nothing for what is not on the hub. */
+  /** The local path of its file or folder; undefined for a source that is not on the hub. */
   sae(source: string, context: LabContext): Promise<string | undefined>;
 }
 
-/** What the known formats of SAEs have in their folders; the first that is there counts. */
+/** The files of the known SAE formats; the first format that is complete counts. */
 const SAE_FOLDERS = [
   ['cfg.json', 'sae_weights.safetensors'],
   ['cfg.json', 'sae.safetensors'],
@@ -63,7 +63,7 @@ async function fetchSaeFolder(source: string, folder: string, fetchOne: FetchOne
   );
 }
 
-/** A file that a repository does not have is nothing. */
+/** Undefined for a file that the repository does not have. */
 async function orNothing(fetching: Promise<string>): Promise<string | undefined> {
   try {
     return await fetching;

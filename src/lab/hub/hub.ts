@@ -1,6 +1,6 @@
 /**
- * Files from the Hugging Face hub, kept in the cache by commit: models, and single files such as those of SAEs and probes.
- * What is there is not fetched again, and serves when the hub cannot be reached.
+ * Fetches files from the Hugging Face hub into the cache, by commit: models, and single files of SAEs and probes. A cached file is not fetched again,
+ * and is used when the hub cannot be reached.
  */
 
 import { mkdirSync, readFileSync, statfsSync } from 'node:fs';
@@ -23,7 +23,7 @@ export interface FetchOptions extends HubOptions {
   revision?: string;
   signal: AbortSignal;
   onProgress?(progress: HubProgress): void;
-  /** A sentence for the user: a copy is used because the hub cannot be reached, or another process is at it. */
+  /** Takes a sentence for the user: a cached copy is used because the hub is unreachable, or another process is downloading. */
   onNotice?(sentence: string): void;
 }
 
@@ -42,7 +42,7 @@ interface Fetching {
   advice: string;
 }
 
-/** Fetches what the lab needs of a model, and tells its folder. */
+/** Fetches the files of a model that the lab needs, and returns their folder. */
 export async function fetchModel(id: string, options: FetchOptions): Promise<string> {
   const repository = parseRepository(id);
   const choose: Choose = (names, read) => chooseModelFiles(id, names, read);
@@ -53,7 +53,7 @@ export async function fetchModel(id: string, options: FetchOptions): Promise<str
   return fetchFiles(repository, choose, options, advice);
 }
 
-/** Fetches one file of a repository, and tells its path. */
+/** Fetches one file of a repository, and returns its path. */
 export async function fetchFile(id: string, file: string, options: FetchOptions): Promise<string> {
   const repository = parseRepository(id);
   parseFileName(file);
@@ -86,7 +86,7 @@ async function fetchFiles(repository: Repository, choose: Choose, options: Fetch
   return fetchListed(fetching, listing);
 }
 
-/** Gets what is missing, while no other process does. */
+/** Downloads missing files, under a lock against other processes. */
 async function fetchListed(fetching: Fetching, listing: HubListing): Promise<string> {
   const { copies, options, repository, choose } = fetching;
   const folder = copies[0].folder(listing.commit);
@@ -129,7 +129,7 @@ async function fetchInto(
   }
 }
 
-/** A copy that was made earlier, if one is complete. */
+/** An earlier copy, if one is complete. */
 async function useCopy({ copies, revision, choose, repository, options, advice }: Fetching, why: string) {
   for (const place of copies) {
     const listing = recall(place, revision);

@@ -1,4 +1,4 @@
-/** What a repository holds at one commit: its files, how long they are, and the checksums that they must have. */
+/** Lists the files of a repository at one commit, with their sizes and checksums. */
 
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
@@ -88,7 +88,7 @@ export function readListing(path: string): HubListing | undefined {
   }
 }
 
-/** An entity tag, or what else names content: by its length one can tell what it is. */
+/** The checksum in an entity tag, whose kind follows from its length. */
 function checksumOf(tag: string): HubFile['checksum'] {
   const value = tag.replace(/^W\//, '').replaceAll('"', '').toLowerCase();
   if (/^[0-9a-f]{64}$/.test(value)) return { kind: 'sha256', value };

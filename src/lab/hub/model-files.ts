@@ -1,4 +1,4 @@
-/** Which files of a model's repository the lab needs: configuration, tokenizer, and weights in safetensors, in one file or in shards. */
+/** Chooses the files of a model's repository that the lab needs: configuration, tokenizer, and weights in safetensors, in one file or in shards. */
 
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';

@@ -1,4 +1,4 @@
-/** Names on the hub, from users: what is a repository, a revision and a file, before any of them becomes a path or an address. */
+/** Checks names of repositories, revisions and files on the hub, before any of them becomes a path or a URL. */
 
 import { CuvetteError } from '../../errors.ts';
 

@@ -1,4 +1,4 @@
-/** How far a download of several files has come, told a few times a second. */
+/** Reports the progress of a download of several files, a few times a second. */
 
 import type { HubFile } from './listing.ts';
 

@@ -1,4 +1,4 @@
-/** Requests to the hub: who asks, redirects that never carry the token to another host, second tries, and what a refusal means. */
+/** Sends requests to the hub, with retries. Redirects never carry the token to another host. Turns refusals into errors. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError, messageOf } from '../../errors.ts';
@@ -7,12 +7,12 @@ import type { Repository } from './names.ts';
 
 const ENDPOINT = 'https://huggingface.co';
 const TRIES = 5;
-/** Milliseconds before the second try, and until a silent hub is given up. */
+/** Milliseconds before the first retry, and until a silent connection times out. */
 const PAUSE = 1000;
 const PATIENCE = 60_000;
 const HOPS = 10;
 
-/** Nobody is there to answer, and asking again a second later changes nothing. */
+/** Errors that mean that the hub is unreachable, and that a retry a second later would not change. */
 const NOT_THERE = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -45,7 +45,7 @@ export interface HubOptions {
 export interface HubRequest {
   method?: 'GET' | 'HEAD';
   headers?: Record<string, string>;
-  /** What a redirect leads to is not asked for. */
+  /** Does not follow redirects to other hosts. */
   stay?: boolean;
   signal: AbortSignal;
 }
@@ -71,7 +71,7 @@ export function openHub(options: HubOptions): Hub {
   };
 }
 
-/** Asks until there is an answer that another try would not change. */
+/** Retries until there is an answer that another try would not change. */
 export async function ask(hub: Hub, url: string, request: HubRequest): Promise<Reply> {
   let why = '';
   for (let tries = 0; tries < TRIES; tries++) {
@@ -121,7 +121,7 @@ export function isTransient(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
 }
 
-/** An answer that says no, as an error that says what to do. */
+/** Turns a refusal of the hub into an error that says what to do. */
 export function refusedByHub(hub: Hub, repository: Repository, revision: string, response: Response): CuvetteError {
   const { host } = new URL(hub.endpoint);
   const page = `${hub.endpoint}/${repository.id}`;
@@ -159,7 +159,7 @@ export function refusedByHub(hub: Hub, repository: Repository, revision: string,
   );
 }
 
-/** What fetch says is in its cause; it may be a list of every address that was tried. */
+/** Why fetch failed, which is in its cause, perhaps as a list of all addresses that were tried. */
 export function fetchFailure(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   if (cause instanceof AggregateError && cause.errors.length > 0) return messageOf(cause.errors[0]);
@@ -171,7 +171,7 @@ function isNobodyThere(error: unknown): boolean {
   return cause instanceof Error && 'code' in cause && NOT_THERE.has(String(cause.code));
 }
 
-/** A token is not sent where others can read along. */
+/** Whether a token can be sent: encrypted, or on this machine. */
 function isPrivate(url: URL): boolean {
   return url.protocol === 'https:' || isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
 }

@@ -1,6 +1,6 @@
 /**
- * The labs of a service's callers: each has labs of its own, with captures and probes that no other sees. Opens what the
- * operator admits and no file that a caller names. Few are open at a time; the least recently used is closed for another.
+ * Gives each caller of a service labs of its own, with captures and probes that no other caller sees. Opens only the endpoints that the operator admits.
+ * Evicts the labs of the least recently used caller when too many are open.
  */
 
 import { createHash } from 'node:crypto';
@@ -17,7 +17,7 @@ export interface CallersLabs {
 export interface CallersLabsOptions extends Omit<LabsOptions, 'check' | 'isShared'> {
   /** What may be attached, as callers write it. */
   endpoints: readonly string[];
-  /** Whether any URL may be, since callers are programs of this machine, which can reach it themselves. */
+  /** Whether any URL may be attached, since callers are programs of this machine, which can reach it themselves. */
   admitsUrls: boolean;
   /** Callers whose labs are open at once. */
   most?: number;
@@ -89,7 +89,7 @@ export function createCallersLabs(options: CallersLabsOptions): CallersLabs {
       attach: (...args) => within(caller, (labs) => labs.attach(...args)),
       detach: (...args) => within(caller, (labs) => labs.detach(...args)),
       call: (...args) => within(caller, (labs) => labs.call(...args)),
-      // To ask opens nothing, and takes nobody's place.
+      // Listing opens no lab, and evicts none.
       attached: async () => callers.get(caller)?.labs.attached() ?? [],
       close: async () => {},
     }),
@@ -100,7 +100,7 @@ export function createCallersLabs(options: CallersLabsOptions): CallersLabs {
   };
 }
 
-/** What callers may attach unless the operator says otherwise: the model that ships, where nobody but this machine calls. */
+/** The endpoints that callers may attach: those of the setting; by default the shipped model, if only this machine can call. */
 export function admitted(setting: readonly string[] | undefined, isOpen: boolean): readonly string[] {
   return setting ?? (isOpen ? [DEMO] : []);
 }

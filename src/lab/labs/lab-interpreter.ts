@@ -1,4 +1,4 @@
-/** The Python beside a lab's model as an interpreter of a session: `execute(interpreter="colab")`. The lab may be anywhere. */
+/** Makes the Python of a lab, local or remote, an interpreter of a session: `execute(interpreter="colab")`. */
 
 import { nanoid } from 'nanoid';
 import { toCuvetteError } from '../../errors.ts';
@@ -10,7 +10,7 @@ import type { Called } from './labs.ts';
 
 export type CallLab = (primitive: string, args: Record<string, unknown>, context: LabContext) => Promise<Called>;
 
-/** What code is sent with beside what was asked for. */
+/** What is sent with code: the name of the run, and the cell's number. */
 interface Sending {
   run: string;
   cell: number;
@@ -26,7 +26,7 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
   let { life, ...about } = describeCode.output.parse(await ask(describeCode.name));
   const state = { ...about, generation: 1, pid: 0, running: null };
   const runs = new Map<string, string>();
-  /** Runs that may go on in a lab out of reach, by what was asked: a lab continues a call only if all that it was sent comes again. */
+  /** Runs that may still be running in an unreachable lab, by the hash of their arguments: a lab resumes a call only if the same arguments come again. */
   const outOfReach = new Map<string, Sending>();
   let listener: (event: InterpreterEvent) => void = () => {};
   let lost: () => void = () => {};
@@ -88,14 +88,14 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
       life = describeCode.output.parse(await ask(describeCode.name)).life;
     },
     leave: () => {},
-    /** It is the lab's, and goes on there. */
+    /** Disconnects; the process belongs to the lab and goes on. */
     async stop() {
       gone.abort();
       lost();
     },
   };
 
-  /** What has become of the lab is told as code's own errors are. */
+  /** An error of the lab is shown like an error of the code. */
   function failed(id: string, error: unknown): Ending {
     const { code, message } = toCuvetteError(error);
     emit({ kind: 'output', id, output: { type: 'error', ename: code, evalue: message, traceback: [message] } });

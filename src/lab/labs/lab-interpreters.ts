@@ -1,4 +1,4 @@
-/** The Pythons of attached labs by the names under which sessions know them: `colab`, and `colab:NAME` for a named lab session. */
+/** Names the interpreters of attached labs for sessions: `colab`, and `colab:NAME` for a named lab session. */
 
 import { DEFAULT, type Labs } from './labs.ts';
 

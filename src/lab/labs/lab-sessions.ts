@@ -1,4 +1,4 @@
-/** Lab sessions, in memory alone, or on disk: a file of names and addresses, which anyone may read over the user's shoulder, and one of tokens, which nobody may. */
+/** Stores lab sessions in memory or on disk: names and addresses in one file, and tokens in another that only the user can read. */
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ export interface LabSessions {
   names(): Promise<string[]>;
   get(name: string): Promise<LabSession | undefined>;
   save(name: string, session: LabSession, modelId: string): Promise<void>;
-  /** With its address and token. */
+  /** Removes its address and token, too. */
   forget(name: string): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export function createStoredLabSessions(data: string): LabSessions {
   };
 }
 
-/** They end with this process, and those of others are not known. */
+/** In memory: they end with this process. */
 export function createMemoryLabSessions(): LabSessions {
   const sessions = new Map<string, LabSession>();
   return {
@@ -79,7 +79,7 @@ export function createMemoryLabSessions(): LabSessions {
   };
 }
 
-/** Empty where there is no file. One that cannot be read is not written over: it may hold what the user still needs. */
+/** Empty if there is no file. A file that cannot be read is an error and is not overwritten: the user may still need it. */
 async function read<T>(path: string, schema: z.ZodType<Record<string, T>>): Promise<Record<string, T>> {
   try {
     return schema.parse(JSON.parse(await readFile(path, 'utf8')));

@@ -1,6 +1,6 @@
 /**
- * The labs of an agent, by session name: which model or which server each name stands for. Names outlive the process in a file of
- * addresses; tokens are apart from it. Nothing of a lab is loaded before one is asked for.
+ * Opens the labs of an agent by session name: a name stands for a model of this machine or for a remote lab. Names outlive the process. No code of a lab
+ * is loaded before the first call.
  */
 
 import { isUrl } from '../../config.ts';
@@ -14,7 +14,7 @@ import { createMemoryLabSessions, createStoredLabSessions, type LabSession } fro
 export interface Labs {
   /** Opens a model here (`demo`, a folder, a Hugging Face id), or connects to a lab by its URL. */
   attach(name: string, endpoint: string, token: string | undefined, context: LabContext): Promise<Health>;
-  /** Forgets the name, with its address and token, stops what was asked by it, and gives back the address. What the lab has kept stays there. */
+  /** Removes the name with its address and token, aborts its calls, and returns the address. Captures and probes stay in the lab. */
   detach(name: string): Promise<string>;
   call(session: string, primitive: string, args: Record<string, unknown>, context: LabContext): Promise<Called>;
   /** Names that stand for a lab at a URL. */
@@ -26,7 +26,7 @@ export type Health = Record<string, unknown>;
 
 export interface Called {
   answer: Record<string, unknown>;
-  /** What the caller should know of where it was answered. */
+  /** A note for the caller on which lab answered. */
   note?: string;
 }
 
@@ -36,7 +36,7 @@ export interface LabsOptions {
   cache: string;
   /** What relative paths are meant from. */
   project: string;
-  /** Whether names, addresses and tokens are kept for the next process; they are, unless told otherwise. */
+  /** Whether names, addresses and tokens are stored for the next process; true by default. */
   store?: boolean;
   /** Throws for what may not be attached. */
   check?(endpoint: string): void;
@@ -52,7 +52,7 @@ export const DEFAULT = 'default';
 export const DEMO = 'demo';
 
 interface OpenLab {
-  /** That it is for alone; nothing if every name of the same model shares it. */
+  /** The only name that may use it; undefined if all names of the same model share it. */
   name: string | undefined;
   endpoint: string;
   token: string | undefined;
@@ -62,7 +62,7 @@ interface OpenLab {
 
 interface NamedLab {
   entry: OpenLab;
-  /** Ends with the name, and with it what was asked by it. */
+  /** Aborts the calls of the name when it is detached. */
   gone: AbortController;
   /** SHA-256 of the model that it had when it was attached by this name. */
   weights: string;
@@ -76,7 +76,7 @@ export function createLabs(options: LabsOptions): Labs {
   const named = new Map<string, NamedLab>();
   const queues = new Map<string, Promise<unknown>>();
 
-  /** What a name stands for changes in the order that it was asked for. */
+  /** Queues changes of one name, so that they are made in the order of the calls. */
   function queued<T>(name: string, work: () => Promise<T>): Promise<T> {
     const pending = (queues.get(name) ?? Promise.resolve()).then(work);
     queues.set(
@@ -89,7 +89,7 @@ export function createLabs(options: LabsOptions): Labs {
   async function attach(name: string, session: LabSession, context: LabContext): Promise<Health> {
     const { endpoint, token } = session;
     options.check?.(endpoint);
-    // A model here is large, and opened once. What is elsewhere may hold a session for the name, with variables that are no other's.
+    // A local model is large, and opened once. A remote lab may hold a session for each name, with its own variables.
     const owner = isUrl(endpoint) ? name : undefined;
     const found = [...open].find((one) => one.name === owner && one.endpoint === endpoint && one.token === token);
     const entry = found ?? { name: owner, endpoint, token, lab: connect(session, context), calls: 0 };
@@ -121,14 +121,14 @@ export function createLabs(options: LabsOptions): Labs {
     }
   }
 
-  /** A model that no name stands for any more gives its memory back, once it has answered. */
+  /** Closes a lab that no name stands for and no call uses. */
   async function closeUnused(entry: OpenLab): Promise<void> {
     if (entry.calls > 0 || [...named.values()].some((one) => one.entry === entry)) return;
     open.delete(entry);
     await entry.lab.then((lab) => lab.close()).catch(() => {});
   }
 
-  /** Names that were attached by an earlier process are attached again. */
+  /** Attaches a name again that an earlier process attached. */
   async function find(name: string, context: LabContext): Promise<NamedLab & { note?: string }> {
     return named.get(name) ?? queued(name, () => findAnew(name, context));
   }
@@ -212,7 +212,7 @@ function opening({ data, cache, project, isShared = false }: LabsOptions): OpenL
   };
 }
 
-/** That the other side is a lab which speaks as this one does, and still has the model that it had. */
+/** Throws if the lab speaks another protocol, or has other weights than when it was attached. */
 function checkHealth({ endpoint, weights }: LabSession, health: Health): void {
   if (health.protocol !== PROTOCOL && health.protocol !== CODE_ALONE)
     throw new CuvetteError(

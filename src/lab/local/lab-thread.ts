@@ -1,4 +1,4 @@
-/** The side of a lab's thread that others talk to. A thread that is lost is started again by the next call. */
+/** Runs a lab in a worker thread, and sends calls to it. A thread that was lost is started again by the next call. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -22,7 +22,7 @@ export interface FromLabThread {
   error?: { code: ErrorCode; message: string };
 }
 
-/** The number that opening the model goes by. */
+/** The id of the request that opens the model. */
 export const OPENING = 0;
 /** Milliseconds. */
 const CLOSING = 5000;
@@ -56,7 +56,7 @@ export async function openLabThread(options: LocalLabOptions, context: LabContex
         opened.catch(() => {});
       }
       const current = thread;
-      // For all who call, whoever of them gives up.
+      // All callers share the opening, so one that gives up does not end it.
       await untilAborted(opened, callContext.signal);
       calls += 1;
       try {
@@ -138,7 +138,7 @@ function start(options: LocalLabOptions): Thread {
   };
 }
 
-/** Until the thread has ended by itself, or takes too long for that. */
+/** Waits until the thread has ended by itself, or for a few seconds. */
 async function closed(worker: Worker): Promise<void> {
   const ended = new Promise((resolve) => worker.once('exit', resolve));
   worker.ref();

@@ -1,4 +1,4 @@
-/** A lab in a thread of its own: a regression over thousands of rows must keep nobody else waiting. */
+/** Runs as the worker thread of a lab, so that long computations do not block the event loop of the server. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { toCuvetteError } from '../../errors.ts';

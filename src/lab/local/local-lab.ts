@@ -1,4 +1,4 @@
-/** A lab in this process: opens a model in an engine, and answers primitives by their handlers. */
+/** Opens a model of this machine in an engine, and answers primitives with their handlers. */
 
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -36,7 +36,7 @@ export interface LocalLabOptions {
 
 const DEMO = 'demo';
 const NEUTRAL = { seed: 0, count: 24 };
-/** SAEs are large: as many stay in memory as an agent works with at once. */
+/** How many SAEs stay in memory, as they are large. */
 const MOST_SAES = 2;
 
 export async function openLocalLab(options: LocalLabOptions, context: LabContext): Promise<Lab> {
@@ -126,7 +126,7 @@ async function findModel(
   });
 }
 
-/** The SAEs used last, by id. */
+/** Caches the most recently used SAEs by id. */
 function cacheSaes(find: (id: string, context: LabContext) => Promise<string>): LabResources['openSae'] {
   const cache = new Map<string, Sae>();
   return async (id, context) => {
@@ -139,7 +139,7 @@ function cacheSaes(find: (id: string, context: LabContext) => Promise<string>): 
   };
 }
 
-/** What is on this machine, or what its user's token opens on the hub, is not for others to read. */
+/** Callers of a shared service must not read files of this machine, nor what its user's token opens on the hub. */
 function notForCallers(source: string, instead: string): CuvetteError {
   return new CuvetteError(
     'forbidden',

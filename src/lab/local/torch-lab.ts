@@ -1,4 +1,4 @@
-/** A model in the torch engine, in a Python found or made for it, with its captures as variables of code. */
+/** Opens a model in the torch engine, in a Python that is found or made for it. */
 
 import { createZygotes } from '../../interpreters/python/zygotes.ts';
 import { runtimeFolder } from '../../paths.ts';

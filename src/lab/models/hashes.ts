@@ -1,4 +1,4 @@
-/** Owns the hashes that say which model a result came from. What was hashed once in this process is not read again unless the file has changed. */
+/** Hashes the files of a model, so that a result can name the model it came from. A hash is computed once in this process, unless the file changes. */
 
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, statSync } from 'node:fs';

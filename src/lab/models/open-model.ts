@@ -1,4 +1,4 @@
-/** Owns opening a model's folder, as Hugging Face lays it out: config.json, tokenizer.json and weights in safetensors. */
+/** Opens a model's folder in Hugging Face's layout: config.json, tokenizer.json and weights in safetensors. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Owns text to tokens and back, as a model's tokenizer.json says, with the special tokens that its post-processor adds. */
+/** Tokenizes and detokenizes text as a model's tokenizer.json says, with the special tokens of its post-processor. */
 
 import { join } from 'node:path';
 import { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers';

@@ -1,4 +1,4 @@
-/** Owns a model's safetensors files: one, or several with an index, seen as one table of tensors. */
+/** Opens a model's safetensors files, one or several with an index, as one table of tensors. */
 
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';

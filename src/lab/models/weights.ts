@@ -1,5 +1,5 @@
 /**
- * Owns a model's tensors under Cuvette's own names, whatever its files call them. Every matrix is [out, in], row by row, so that y = W x + b:
+ * Maps a model's tensors to Cuvette's own names, whatever its files call them. Every matrix is [out, in], row by row, so that y = W x + b:
  *
  * - `embedding` [vocabulary, width]; `positions` [context, width], where they are learned
  * - `layers.{i}.attention.norm.{weight,bias}`, `layers.{i}.attention.{query,key,value,output}.{weight,bias}`, `layers.{i}.attention.{queryNorm,keyNorm}.weight`

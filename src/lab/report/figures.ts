@@ -1,4 +1,4 @@
-/** Figures of a protocol run: panels beside each other, for a page, or as a file of their own. */
+/** Draws the figures of a protocol run: panels side by side, for a page or as an SVG file. */
 
 import type { Evidence } from '../causality/evidence.ts';
 import type { ProtocolRecord } from '../causality/verdict.ts';

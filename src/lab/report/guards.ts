@@ -1,4 +1,4 @@
-/** The guards of a run, each with its limit and whether it passes. */
+/** Lists the guards of a run, each with its limit and whether it passes. */
 
 import type { Evidence } from '../causality/evidence.ts';
 import { DIVERGENCE, ON_MANIFOLD, PERPLEXITY_RATIO } from '../causality/thresholds.ts';

@@ -1,4 +1,4 @@
-/** How the numbers of a run were obtained, in the words of a methods section: tests, nulls, corrections. */
+/** Describes how the numbers of a run were obtained, as a methods section does: tests, null distributions, corrections. */
 
 import type { Evidence } from '../causality/evidence.ts';
 import { LEAST_GAP } from '../causality/thresholds.ts';

@@ -1,4 +1,4 @@
-/** Numbers as a reader of a report expects them. */
+/** Formats numbers for reports. */
 
 import type { Share } from '../causality/evidence.ts';
 import type { Interval } from '../statistics/bootstrap.ts';

@@ -1,4 +1,4 @@
-/** The pictures of a protocol run, one at a time, each drawn into a box: scores, effects against their nulls, and all effects side by side. */
+/** Draws single panels of a protocol run: scores, effects against their null distributions, and all effects side by side. */
 
 import type { Effect, Evidence } from '../causality/evidence.ts';
 import type { Interval } from '../statistics/bootstrap.ts';

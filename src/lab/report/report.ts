@@ -1,4 +1,4 @@
-/** A protocol run as one page that stands alone: the verdict, the evidence in pictures and numbers, how they were obtained, and what is not claimed. */
+/** Renders a protocol run as one self-contained HTML page: the verdict, the evidence, the methods, and what is not claimed. */
 
 import type { Evidence } from '../causality/evidence.ts';
 import type { ProtocolRecord, Verdict } from '../causality/verdict.ts';

@@ -1,4 +1,4 @@
-/** What pictures on paper and in a terminal share: domains, round ticks, and counts of values in bins. */
+/** Computes domains, round ticks and histograms, for figures and for the terminal. */
 
 import { missing } from '../core/missing.ts';
 

@@ -1,4 +1,4 @@
-/** Pictures of the sweep over doses: how often answers flip, how much the logits change, and how much of that is mere scale. */
+/** Draws the panels of the dose sweep: how often answers flip, how much the logits change, and how much of that is one common factor. */
 
 import type { Evidence, SweepRow } from '../causality/evidence.ts';
 import type { Interval } from '../statistics/bootstrap.ts';

@@ -1,4 +1,4 @@
-/** Every number of a run, in tables. */
+/** Lists every number of a run in tables. */
 
 import type { Effect, Evidence, SweepRow } from '../causality/evidence.ts';
 import { type Content, type Markup, markup } from './markup.ts';

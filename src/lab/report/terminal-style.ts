@@ -1,4 +1,4 @@
-/** What a terminal can show: how wide it is, whether it knows more than ASCII, and whether colours are welcome. */
+/** Finds out what a terminal can show (width, Unicode, colours), and formats text for it. */
 
 export interface TerminalStyle {
   columns: number;

@@ -1,4 +1,4 @@
-/** A protocol run as text for a terminal: the same evidence as on the page, in blocks of characters. */
+/** Draws a protocol run as text for a terminal. */
 
 import type { Effect, Evidence } from '../causality/evidence.ts';
 import type { ProtocolRecord } from '../causality/verdict.ts';

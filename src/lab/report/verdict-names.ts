@@ -1,4 +1,4 @@
-/** Names and sentences that the page, the pictures and the terminal have in common. */
+/** Defines the names and explanations of verdicts that the page, the figures and the terminal share. */
 
 import type { Dose, Evidence } from '../causality/evidence.ts';
 import type { ProtocolRecord, VerdictName } from '../causality/verdict.ts';

@@ -1,4 +1,4 @@
-/** Owns the formats of circuit-tracer: a transcoder of one layer in layer_N.safetensors, and one that writes to all later layers in W_enc_N and W_dec_N. */
+/** Loads the formats of circuit-tracer: a transcoder of one layer in layer_N.safetensors, and a cross-layer transcoder in W_enc_N and W_dec_N. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';

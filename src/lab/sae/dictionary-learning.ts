@@ -1,4 +1,4 @@
-/** Owns dictionary_learning's format: ae.pt beside config.json, and other SAEs that come as a .pt file of an encoder and a decoder. */
+/** Loads dictionary_learning's format, ae.pt beside config.json, and other SAEs in a .pt file with an encoder and a decoder. */
 
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The mathematics of an SAE: activations to features and back. An engine may do the dense product in the middle by itself; everything around it is here. */
+/** Computes an SAE: activations to features and back. An engine may do the dense product itself; everything around it is here. */
 
 import { missing } from '../core/missing.ts';
 import type { Sae, SaeActivation } from '../core/sae.ts';

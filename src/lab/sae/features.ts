@@ -1,4 +1,4 @@
-/** Owns telling of features: which of a row are the strongest, and what they are said to stand for. */
+/** Ranks the features of a row, and adds their descriptions. */
 
 import type { Sae } from '../core/sae.ts';
 

@@ -1,4 +1,4 @@
-/** Owns whether an SAE fits a model: its shape, and how well it reconstructs activations of the model. One that does not gives features that mean nothing. */
+/** Checks whether an SAE fits a model, by its shape and by how well it reconstructs activations. The features of one that does not fit mean nothing. */
 
 import { CuvetteError } from '../../errors.ts';
 import { missing } from '../core/missing.ts';

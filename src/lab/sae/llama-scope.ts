@@ -1,5 +1,5 @@
 /**
- * Owns Llama Scope's formats, those of OpenMOSS' Language-Model-SAEs: hyperparams.json beside checkpoints/final.safetensors, and the newer
+ * Loads Llama Scope's formats, those of OpenMOSS' Language-Model-SAEs: hyperparams.json beside checkpoints/final.safetensors, and the newer
  * config.json beside sae_weights.safetensors. Features are computed as that library does, and not as SAELens does, which leaves lengths of decoder rows out.
  */
 

@@ -1,4 +1,4 @@
-/** What loaders of all formats have in common: what they give back, and how they read the settings beside the weights. */
+/** Defines what loaders of all SAE formats return, and reads the settings beside the weights. */
 
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';

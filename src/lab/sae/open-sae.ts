@@ -1,4 +1,4 @@
-/** Owns recognising which format an SAE has, by the files that are there. Computing is the same for all of them afterwards. */
+/** Recognises the format of an SAE by the files that are there, and loads it. */
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Owns SAELens' format, of version 6 and before: cfg.json beside sae_weights.safetensors. */
+/** Loads SAELens' format, of version 6 and before: cfg.json beside sae_weights.safetensors. */
 
 import { join } from 'node:path';
 import * as z from 'zod';

@@ -1,4 +1,4 @@
-/** Owns the format of EleutherAI's sparsify: cfg.json beside sae.safetensors, in a folder named after the module it was trained on. */
+/** Loads the format of EleutherAI's sparsify: cfg.json beside sae.safetensors, in a folder named after the module it was trained on. */
 
 import { basename, dirname, join, resolve } from 'node:path';
 import * as z from 'zod';

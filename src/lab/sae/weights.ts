@@ -1,4 +1,4 @@
-/** Owns getting an SAE's weights out of a file of tensors, in the one orientation that the lab computes with, and what loaders then fold into them. */
+/** Reads an SAE's weights from a file of tensors into the one orientation that the lab computes with, and rescales them for loaders. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';

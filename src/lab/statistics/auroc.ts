@@ -1,4 +1,4 @@
-/** The area under the ROC curve: how often a positive scores above a negative, ties counting half. */
+/** Computes the area under the ROC curve: how often a positive scores above a negative, ties counting half. */
 
 import { missing } from '../core/missing.ts';
 

@@ -1,4 +1,4 @@
-/** Whether probabilities mean what they say, and how scores become probabilities. */
+/** Measures how well probabilities are calibrated, and turns scores into probabilities by Platt scaling. */
 
 import { missing } from '../core/missing.ts';
 import { sigmoid } from './logistic.ts';

@@ -1,4 +1,4 @@
-/** Linear equations with a symmetric positive definite matrix. */
+/** Solves linear equations with a symmetric positive definite matrix. */
 
 import { missing } from '../core/missing.ts';
 

@@ -1,4 +1,4 @@
-/** A straight line through points. */
+/** Fits a straight line by ordinary least squares. */
 
 import { missing } from '../core/missing.ts';
 

@@ -1,4 +1,4 @@
-/** Mean, deviation, quantiles. */
+/** Computes mean, sum, standard deviation and quantiles. */
 
 import { missing } from '../core/missing.ts';
 

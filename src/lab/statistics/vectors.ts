@@ -1,4 +1,4 @@
-/** Sums over vectors, in double precision. Rows of a matrix are addressed by an offset, so that nothing is copied. */
+/** Computes products and sums of vectors in double precision. Rows of a matrix are addressed by an offset, so that nothing is copied. */
 
 import { missing } from '../core/missing.ts';
 

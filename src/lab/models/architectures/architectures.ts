@@ -1,4 +1,4 @@
-/** Owns which architectures Cuvette can compute, and the way from a folder's config.json to the layout of its model. */
+/** Lists the architectures that Cuvette can compute, and reads the spec and tensor layout of a model from its config.json. */
 
 import { join } from 'node:path';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** Owns how config.json and its neighbours are read, and what the families' have in common. */
+/** Defines the fields of config.json that architectures have in common. */
 
 import { z } from 'zod';
 import type { Activation } from './model-spec.ts';

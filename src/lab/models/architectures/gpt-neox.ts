@@ -1,4 +1,4 @@
-/** Owns the GPT-NeoX family, Pythia's: rotary positions on a part of each head, query, key and value in one matrix, head by head. */
+/** Describes GPT-NeoX models such as Pythia: rotary embedding on a part of each head; query, key and value in one matrix, head by head. */
 
 import { z } from 'zod';
 import { activation, count, epsilon, layerCount } from './config-fields.ts';

@@ -1,4 +1,4 @@
-/** Owns the GPT-2 family: learned positions, and matrices stored as [in, out], with query, key and value in one. */
+/** Describes GPT-2 models: learned positions, and matrices stored as [in, out], with query, key and value in one. */
 
 import { z } from 'zod';
 import { activation, count, epsilon, layerCount } from './config-fields.ts';

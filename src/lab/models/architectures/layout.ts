@@ -1,9 +1,9 @@
-/** Owns how a family stores a model: which tensor of its files, and which part of it, each of Cuvette's own tensors is. */
+/** Describes how an architecture stores a model: which tensor of its files, and which part of it, is each of Cuvette's own tensors. */
 
 import { missing } from '../../core/missing.ts';
 import type { ModelSpec } from './model-spec.ts';
 
-/** What a family makes of config.json. */
+/** What an architecture makes of config.json. */
 export interface Layout {
   spec: Omit<ModelSpec, 'architecture' | 'endTokens'>;
   /** By Cuvette's names, see `weights.ts`. */

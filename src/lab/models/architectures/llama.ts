@@ -1,4 +1,4 @@
-/** Owns Llama and its kin, Mistral, Qwen2 and Qwen3, which differ in their biases, windows and norms. */
+/** Describes Llama models, and Mistral, Qwen2 and Qwen3, which differ in their biases, windows and norms. */
 
 import { z } from 'zod';
 import { activation, count, epsilon, layerCount } from './config-fields.ts';

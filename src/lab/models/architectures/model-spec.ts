@@ -1,4 +1,4 @@
-/** Owns what an engine must know of a model in order to compute it, whatever its family; the families make it from config.json. */
+/** Defines what an engine must know of a model to compute it, whatever its architecture. */
 
 export interface ModelSpec {
   /** As in config.json, for example `LlamaForCausalLM`. */
@@ -21,7 +21,7 @@ export interface ModelSpec {
   gated: boolean;
   /** Attention and MLP both read the block's input. */
   parallel: boolean;
-  /** Each head's query and key pass through an RMS norm before they are turned. */
+  /** Each head's query and key pass through an RMS norm before the rotary embedding. */
   queryKeyNorm: boolean;
   /** For each layer: how many tokens attention sees, the present one included; undefined sees all. */
   window: (number | undefined)[];
@@ -36,7 +36,7 @@ export interface LearnedPositions {
   kind: 'learned';
 }
 
-/** They turn the first `2 × inverseFrequencies.length` numbers of each head's query and key, the first half of them against the second. */
+/** Rotary embedding of the first `2 × inverseFrequencies.length` numbers of each head's query and key, the first half of them paired with the second. */
 export interface RotaryPositions {
   kind: 'rotary';
   /** Rounded to 32 bits. Angles are position × inverse frequency rounded to 32 bits too, as transformers computes them: far into a text, that is a difference. */

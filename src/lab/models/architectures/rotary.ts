@@ -1,4 +1,4 @@
-/** Owns rotary positions: the inverse frequencies of each kind of scaling, rounded to 32 bits at each step, as transformers computes them. */
+/** Computes the inverse frequencies of the rotary embedding for each kind of scaling, rounded to 32 bits at each step, as transformers does. */
 
 import { z } from 'zod';
 import { CuvetteError } from '../../../errors.ts';
@@ -17,7 +17,7 @@ export const RotaryConfig = z.object({
 /** What transformers takes where config.json has no rope_theta. */
 const USUAL_BASE = 10_000;
 
-/** `rotated` is how many of a head's numbers are turned. */
+/** `rotated` is how many of a head's numbers are rotated. */
 export function rotaryPositions(config: z.infer<typeof RotaryConfig>, rotated: number): RotaryPositions {
   const given = config.rope_scaling ?? config.rope_parameters ?? {};
   const { rope_theta, original_max_position_embeddings } = Common.parse(given);
