@@ -46,7 +46,7 @@ test.each([
     'bad_model',
     /tokenizer/,
   ],
-])('with %s are refused, and said why', async (_, spoil, code, message) => {
+])('attaching a model with %s is refused, with the reason', async (_, spoil, code, message) => {
   await expect(attach(spoil)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
 });
 
@@ -54,6 +54,6 @@ test.each([
   ['/nowhere/at/all', 'unknown_model', /no folder \/nowhere\/at\/all/],
   ['./here', 'unknown_model', /no folder/],
   ['what is this?', 'unknown_model', /Give demo, a folder/],
-])('that are not there (%s) are said to be unknown', async (endpoint, code, message) => {
+])('attaching a model that is not there (%s) says that it is unknown', async (endpoint, code, message) => {
   await expect(attach(() => {}, endpoint)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
 });

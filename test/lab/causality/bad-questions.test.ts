@@ -6,7 +6,7 @@ import { answer } from './questions.ts';
 
 const given = (vector: number[]) => ({ direction: { kind: 'given' as const, vector } });
 
-describe('a bad question gets an error that says what to do, never a verdict', () => {
+describe('the causality protocol rejects a question, and says what to do:', () => {
   test.each<[string, Partial<CausalQuestion>, RegExp]>([
     [
       'one class only',
@@ -66,7 +66,7 @@ describe('a bad question gets an error that says what to do, never a verdict', (
     });
   });
 
-  test('labels that do not match rows', () => {
+  test('labels that do not match the rows', () => {
     expect(() => makeDataset(['a', 'b'], [1])).toThrow(
       'There are 2 prompts and 1 labels. Give one of them for each prompt.',
     );

@@ -30,7 +30,7 @@ const guards = (changes: { onManifold?: number; perplexityRatio?: number; diverg
 });
 const flips = (rate: number) => ({ count: 0, of: 100, rate, interval: { low: 0, high: 1 } });
 
-describe('the decision', () => {
+describe('the decision on a verdict', () => {
   test.each<[verdict: string, when: string, () => Parts]>([
     ['causal : sufficient-and-necessary', 'everything is in order', () => ({})],
     [

@@ -35,20 +35,20 @@ const engine: Engine = {
   detokenize: async (tokens) => tokens.map((token) => TEXTS[token]).join(''),
 };
 
-describe('words of a question', () => {
+describe('target words', () => {
   const likely = (best: number) => (token: number) => (token === best ? 1 : 0);
 
-  test('are meant with the space before them where the model would rather say that', async () => {
+  test('are taken with a leading space where the model finds that likelier', async () => {
     expect(await tokensOf(engine, ['is'], likely(2))).toEqual([{ id: 2, text: ' is' }]);
     expect(await tokensOf(engine, ['is'], likely(1))).toEqual([{ id: 1, text: 'is' }]);
   });
 
-  test('are taken as they are when the space is written, or as the one that is a single token', async () => {
+  test('are taken as written with a leading space, or in the spelling that is a single token', async () => {
     expect(await tokensOf(engine, [' is'], likely(1))).toEqual([{ id: 2, text: ' is' }]);
     expect(await tokensOf(engine, ['are'], likely(0))).toEqual([{ id: 5, text: ' are' }]);
   });
 
-  test('of several tokens are refused as a target, and named in pieces', async () => {
+  test('of several tokens are rejected, with their pieces', async () => {
     await expect(tokensOf(engine, ['is', 'unhappy'], likely(0))).rejects.toThrow(
       '"unhappy" is 2 tokens in this model: "un" + "happy"',
     );

@@ -37,11 +37,11 @@ describe('a hook point', () => {
     'blocks.1.attn.hook_z',
     'blocks.1.toString',
     'blocks.x.hook_in',
-  ])('given as %s is refused, with those that there are', (given) => {
+  ])('given as %s is refused, with the names that exist', (given) => {
     expect(() => parseHookPoint(given, 12)).toThrow('blocks.N.hook_resid_post');
   });
 
-  it('of a model that is not at hand may be in any layer', () => {
+  it('may be in any layer if the number of layers is unknown', () => {
     expect(parseHookPoint('blocks.99.hook_mlp_out')).toEqual({ layer: 99, place: 'mlp_out' });
     expect(() => parseHookPoint(-1)).toThrow('Layers count from 0.');
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parsePosition, resolvePositions } from '../../../src/lab/core/positions.ts';
 
-describe('a position as callers write it', () => {
+describe('parsing a position:', () => {
   it.each([
     ['end_question', -1],
     ['end_prompt', -1],
@@ -31,11 +31,11 @@ describe('a position as callers write it', () => {
 });
 
 describe('positions in a prompt', () => {
-  it('count from its start and from its end', () => {
+  it('count from its start and, if negative, from its end', () => {
     expect(resolvePositions([0, -1, 2, -4], 5)).toEqual([0, 4, 2, 1]);
   });
 
-  it('go on to its end from the one given', () => {
+  it('given as { from } go on to its end', () => {
     expect(resolvePositions({ from: 2 }, 5)).toEqual([2, 3, 4]);
     expect(resolvePositions({ from: -1 }, 5)).toEqual([4]);
   });

@@ -36,8 +36,8 @@ const MAKERS = {
   reviewPairs,
 };
 
-describe.each(Object.entries(MAKERS))('%s', (_, make) => {
-  it('are balanced, all different, and the same for the same seed', () => {
+describe.each(Object.entries(MAKERS))('the dataset %s', (_, make) => {
+  it('is balanced, has no prompt twice, and is the same for the same seed', () => {
     const rows = make(11, 40);
     expect(rows).toHaveLength(80);
     expect(rows.filter((row) => row.label === 1)).toHaveLength(40);

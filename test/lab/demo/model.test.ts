@@ -103,7 +103,7 @@ describe('the sparse autoencoder of the shipped model', () => {
   });
 });
 
-describe('the three directions of the demo', () => {
+describe('the protocol on a direction of the demo gives', () => {
   it.each(demoQuestions(1))('$name: $expected', async ({ layer, position, training, expected, ...asked }) => {
     const site = { layer, place: 'resid_post', position } as const;
     const prompts = await engine.tokenize(training.map((row) => row.prompt));
@@ -142,7 +142,7 @@ async function accuracy(
   return right.length / rows.length;
 }
 
-it('ships with its card and its settings', () => {
+it('the shipped model has its card and its settings', () => {
   for (const file of [
     'README.md',
     'config.json',

@@ -30,7 +30,7 @@ async function engineFor(path: string) {
 const context = { version: '0.0.0', signal: new AbortController().signal };
 const answer = askEngine(engineFor, context);
 
-describe('the protocol on models whose causal structure is known', () => {
+describe('the protocol on models of known causal structure', () => {
   test.each(CASE_NAMES)('is right about %s', async (name) => {
     const run = await runCase(name, SEED, answer);
     expect(run, `${run.verdict}: ${run.reason}`).toMatchObject({ correct: true, rightReason: true });

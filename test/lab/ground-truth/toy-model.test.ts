@@ -50,7 +50,7 @@ describe('hand-built models', () => {
     expect(dot(concept, toy.direction({ correlate: 1 }))).toBeCloseTo(0, 10);
   });
 
-  test('are turned by a rotation', () => {
+  test('are rotated by an orthogonal matrix', () => {
     const { values } = randomRotation(40, createRandom(1, 'rotation'));
     const row = (i: number) => values.subarray(i * 40, (i + 1) * 40);
     for (let i = 0; i < 40; i++) {
@@ -65,7 +65,7 @@ describe('hand-built models', () => {
     expect(question.dataset.filter((row) => row.label === 1)).toHaveLength(32);
   });
 
-  test('have twins with the same numbers in other places', () => {
+  test('have twins with the same weights, shuffled', () => {
     writeToyModel(join(folder, 'model'), 'reads-concept', 1);
     writeRandomTwin(join(folder, 'model'), join(folder, 'twin'), 1);
     const files = ['model', 'twin'].map((name) => openSafetensors(join(folder, name, 'model.safetensors')));

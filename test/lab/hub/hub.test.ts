@@ -41,7 +41,7 @@ function requests(hub: FakeHub): string[] {
   return hub.asked.map(({ host, path }) => `${host} ${path.replace(/\?.*/, '')}`);
 }
 
-describe('a model', () => {
+describe('fetching from the hub: a model', () => {
   it('is kept by its commit, with what the lab needs and nothing else', async () => {
     const hub = await openFakeHub(MODEL);
     const { options, folder } = optionsFor(hub);
@@ -144,7 +144,7 @@ describe('a model', () => {
   });
 });
 
-describe('a connection that is cut', () => {
+describe('a connection to the hub that is cut', () => {
   /** The store sends so many bytes of the weights, then hangs up; after `times`, all of them. */
   function cutAt(hub: FakeHub, bytes: number, times: number) {
     hub.meddle = ({ host, range }, response) => {
@@ -159,7 +159,7 @@ describe('a connection that is cut', () => {
     };
   }
 
-  it('is made again, and goes on from where it was', async () => {
+  it('is made again, and resumes the download', async () => {
     const hub = await openFakeHub(MODEL);
     const { options, folder } = optionsFor(hub);
     cutAt(hub, 100_000, 2);
@@ -170,7 +170,7 @@ describe('a connection that is cut', () => {
     expect(readFileSync(join(folder, 'model.safetensors')).equals(WEIGHTS)).toBe(true);
   });
 
-  it('for good leaves what came, for the next call to go on from', async () => {
+  it('for good leaves what came, and the next call resumes it', async () => {
     const hub = await openFakeHub(MODEL);
     const { options, folder } = optionsFor(hub);
     let isFirst = true;
@@ -212,7 +212,7 @@ describe('a connection that is cut', () => {
     expect(readFileSync(join(folder, 'model.safetensors')).equals(WEIGHTS)).toBe(true);
   });
 
-  it('is one that falls silent, too', async () => {
+  it('is also one that falls silent', async () => {
     const hub = await openFakeHub(MODEL);
     const { options, folder } = optionsFor(hub, { patience: 200 });
     let isFirst = true;
@@ -228,7 +228,7 @@ describe('a connection that is cut', () => {
   });
 });
 
-describe('what arrives', () => {
+describe('a file that arrives from the hub', () => {
   it('damaged is fetched once more', async () => {
     const hub = await openFakeHub(MODEL);
     const { options, folder } = optionsFor(hub);
@@ -274,7 +274,7 @@ describe('what arrives', () => {
     await expect(fetchModel('org/tiny', again.options)).rejects.toThrow('arrived damaged');
   });
 
-  it('goes under its name only when all of it is there', async () => {
+  it('gets its name only when it is complete', async () => {
     const hub = await openFakeHub(MODEL);
     const { options, folder } = optionsFor(hub);
     const seen: boolean[] = [];
@@ -382,7 +382,7 @@ describe('the hub', () => {
   });
 });
 
-describe('without the hub', () => {
+describe('when the hub is unreachable,', () => {
   it('a complete copy is used, and the user is told', async () => {
     const hub = await openFakeHub(MODEL);
     const { options, notices, folder } = optionsFor(hub);
@@ -415,14 +415,14 @@ describe('without the hub', () => {
     await expect(fetchFile('org/tiny', 'b.json', options)).rejects.toMatchObject({ code: 'download_failed' });
   });
 
-  it('the switch that Python knows is enough', async () => {
+  it('which HF_HUB_OFFLINE says of it, it is not asked', async () => {
     const hub = await openFakeHub(MODEL);
     const { options } = optionsFor(hub, { env: { HF_ENDPOINT: hub.endpoint, HF_HUB_OFFLINE: '1' } });
     await expect(fetchModel('org/tiny', options)).rejects.toThrow('HF_HUB_OFFLINE is set');
     expect(hub.asked).toEqual([]);
   });
 
-  it("a copy in Python's cache serves, as it does instead of a download", async () => {
+  it("a copy in Python's cache is used, as it is instead of a download", async () => {
     const hub = await openFakeHub(MODEL);
     const { options } = optionsFor(hub);
     const root = join(options.cache, 'of-python', 'hub', 'models--org--tiny');
@@ -440,7 +440,7 @@ describe('without the hub', () => {
   });
 });
 
-describe('a name', () => {
+describe('a name on the hub', () => {
   it.each([
     '../etc',
     'org/../../etc',
@@ -478,8 +478,8 @@ describe('a name', () => {
   });
 });
 
-describe('several at once', () => {
-  it('fetch one model once', async () => {
+describe('several fetches at once', () => {
+  it('fetch one model only once', async () => {
     const hub = await openFakeHub(MODEL);
     const { options, folder } = optionsFor(hub);
     const folders = await Promise.all([1, 2, 3].map(() => fetchModel('org/tiny', options)));
@@ -487,7 +487,7 @@ describe('several at once', () => {
     expect(hub.asked.filter(({ host }) => host === 'store')).toHaveLength(1);
   });
 
-  it('one that is called off leaves nothing under a name', async () => {
+  it('leave no file of one that is aborted', async () => {
     const hub = await openFakeHub(MODEL);
     const { options, folder } = optionsFor(hub);
     const controller = new AbortController();
@@ -502,7 +502,7 @@ describe('several at once', () => {
     expect(await withLock(`${folder}.lock`, AbortSignal.timeout(10_000), async () => 'free')).toBe('free');
   });
 
-  it('a single file is fetched from a folder of its repository', async () => {
+  it('fetch a single file from a folder of its repository', async () => {
     const hub = await openFakeHub({ 'layer 3/sae#1.safetensors': 'weights', 'cfg.json': '{}' });
     const { options } = optionsFor(hub);
     const path = await fetchFile('org/tiny', 'layer 3/sae#1.safetensors', options);

@@ -37,7 +37,7 @@ const probesOf = async (labs: CallersLabs, caller: string) => {
   return (answer.probes as { id: string }[]).map(({ id }) => id);
 };
 
-describe('what callers may attach', () => {
+describe('what callers of a service may attach', () => {
   test.each(['/etc', './other', 'org/model', 'https://example.org', ''])(
     'is not %j, which nobody admitted',
     async (endpoint) => {
@@ -58,13 +58,13 @@ describe('what callers may attach', () => {
     expect(opened).toEqual(['./listed']);
   });
 
-  test('is the model that ships where only this machine calls, and nothing where others do', () => {
+  test('is the shipped model where only this machine can call, and nothing where others can', () => {
     expect(admitted(undefined, true)).toEqual(['demo']);
     expect(admitted(undefined, false)).toEqual([]);
     expect(admitted(['./listed'], true)).toEqual(['./listed']);
   });
 
-  test('is not even the default, where the operator left it out', async () => {
+  test('does not include the shipped model where the operator left it out', async () => {
     const { labs } = openToys({ endpoints: ['./listed'] });
     await expect(labs.of('ada').call('default', 'colab_status', {}, context)).rejects.toMatchObject({
       code: 'forbidden',
@@ -97,8 +97,8 @@ describe('the labs of two callers', () => {
   });
 });
 
-describe('when as many are open as may be', () => {
-  test('the least recently used is closed for another, and opened again by its next call', async () => {
+describe('when the labs of the most callers are open,', () => {
+  test('the least recently used are evicted, and opened again by the next call', async () => {
     const { labs, opened } = openToys({ most: 2 });
     for (const caller of ['ada', 'bob', 'cleo', 'ada'])
       await labs.of(caller).call('default', 'colab_status', {}, context);
@@ -107,7 +107,7 @@ describe('when as many are open as may be', () => {
     expect(opened).toHaveLength(4);
   });
 
-  test('one that is at work is not closed: the next caller is told to come again', async () => {
+  test('labs that are at work are not evicted, and the next caller is told to try again', async () => {
     let finish = () => {};
     const waiting = new Promise<void>((resolve) => {
       finish = resolve;

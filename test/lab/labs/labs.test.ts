@@ -35,7 +35,7 @@ function answering(status: number, type: string, text: string): RequestListener 
 
 const serve = (lab = toyLab().lab) => serveLab(lab);
 
-describe('without an attach', () => {
+describe('without an attached lab,', () => {
   test('the default session is the model that ships, and the answer says so', async () => {
     const { labs, opened } = openLabs();
     const { answer, note } = await labs.call('default', 'colab_status', {}, context);
@@ -45,7 +45,7 @@ describe('without an attach', () => {
     expect(opened.map(({ model }) => model)).toEqual(['demo']);
   });
 
-  test('any other session is unknown, and the error says what to do', async () => {
+  test('any other session name is unknown, and the error says what to do', async () => {
     const { labs } = openLabs();
     await expect(labs.call('mine', 'colab_status', {}, context)).rejects.toMatchObject({
       code: 'unknown_session',
@@ -61,7 +61,7 @@ describe('without an attach', () => {
 });
 
 describe('attaching a model', () => {
-  test('gives its health, and later calls go there', async () => {
+  test('returns its status, and later calls go there', async () => {
     const { labs } = openLabs();
     expect(await labs.attach('mine', './model', undefined, context)).toMatchObject({
       ok: true,
@@ -98,7 +98,7 @@ describe('attaching a model', () => {
   });
 });
 
-describe('detaching', () => {
+describe('detaching a lab', () => {
   test('forgets the name, its address and its token, here and for the next process', async () => {
     const { url } = await serve();
     const { labs, data } = openLabs();
@@ -119,7 +119,7 @@ describe('detaching', () => {
     }
   });
 
-  test('a name that an earlier process attached asks nobody', async () => {
+  test('that an earlier process attached contacts nobody', async () => {
     const { labs, data } = openLabs();
     await labs.attach('mine', './model', undefined, context);
     const next = openLabs(data);
@@ -131,7 +131,7 @@ describe('detaching', () => {
     });
   });
 
-  test('ends what is at work under the name, and a model gives its memory back', async () => {
+  test('aborts the calls of the name, and closes the model', async () => {
     const { labs, opened } = openLabs();
     await labs.attach('a', 'one', undefined, context);
     await labs.attach('b', 'one', undefined, context);
@@ -158,7 +158,7 @@ describe('detaching', () => {
     expect(opened).toHaveLength(2);
   });
 
-  test('while it is being attached waits for that, and leaves nothing of it', async () => {
+  test('while it is being attached waits, and then removes it', async () => {
     const { url } = await serve();
     const { labs, data } = openLabs();
     const attaching = labs.attach('mine', url, TOKEN, context);
@@ -177,7 +177,7 @@ describe('detaching', () => {
     });
   });
 
-  test('what was never kept is forgotten, too', async () => {
+  test('that was never stored works, too', async () => {
     const { labs, data } = openLabs(temporaryFolder(), { store: false });
     await labs.attach('default', './model', undefined, context);
     expect(await labs.detach('default')).toBe('./model');
@@ -187,7 +187,7 @@ describe('detaching', () => {
 });
 
 describe('attaching a lab by its URL', () => {
-  test('works as a model here does, from capture to verdict', async () => {
+  test('works as a local model does, from capture to verdict', async () => {
     const { url } = await serve();
     const { labs } = openLabs();
     expect(await labs.attach('default', url, TOKEN, context)).toMatchObject({ model_id: 'toy', protocol: 1 });
@@ -198,7 +198,7 @@ describe('attaching a lab by its URL', () => {
     expect(listed.manifests).toHaveLength(1);
   });
 
-  test('tells of progress', async () => {
+  test('passes on progress', async () => {
     const { url } = await serve();
     const { labs } = openLabs();
     await labs.attach('default', url, TOKEN, context);
@@ -213,7 +213,7 @@ describe('attaching a lab by its URL', () => {
     expect(told[0]).toMatch(/^Captured \d+ of 2000/);
   });
 
-  test('errors come as they are', async () => {
+  test('passes on errors unchanged', async () => {
     const { url } = await serve();
     const { labs } = openLabs();
     await labs.attach('default', url, TOKEN, context);
@@ -226,7 +226,7 @@ describe('attaching a lab by its URL', () => {
     await expect(evaluated).rejects.toMatchObject({ code: 'unknown_probe' });
   });
 
-  test('giving up reaches the other side', async () => {
+  test('passes on an abort to the other side', async () => {
     const { lab, engine } = toyLab();
     const { url } = await serve(lab);
     const { labs } = openLabs();
@@ -275,7 +275,7 @@ describe('attaching a lab by its URL', () => {
     });
   });
 
-  test('where nobody is says so', async () => {
+  test('where nobody listens is reported', async () => {
     const { url, server } = await serve();
     await new Promise((resolve) => server.close(resolve));
     const { labs } = openLabs();
@@ -301,7 +301,7 @@ describe('attaching a lab by its URL', () => {
     });
   });
 
-  test('is not led elsewhere with its token', async () => {
+  test('does not send its token along a redirect', async () => {
     const seen: unknown[] = [];
     const target = await serveOther((request, response) => {
       seen.push(request.headers);
@@ -315,7 +315,7 @@ describe('attaching a lab by its URL', () => {
     expect(seen).toEqual([]);
   });
 
-  test('without the certificate that its address asks for says so at once', async () => {
+  test('with https where it serves http is reported at once', async () => {
     const { url } = await serve();
     const told: string[] = [];
     const attached = openLabs().labs.attach('default', url.replace('http:', 'https:'), TOKEN, {
@@ -329,14 +329,14 @@ describe('attaching a lab by its URL', () => {
     expect(told).toEqual([]);
   });
 
-  test('of another protocol says so', async () => {
+  test('that speaks another protocol is reported', async () => {
     const { url } = await serveOther(answering(200, EVENTS, '{"answer": {"ok": true, "protocol": 99}}\n'));
     await expect(openLabs().labs.attach('default', url, TOKEN, context)).rejects.toThrow(
       /speaks protocol 99, and this Cuvette 1/,
     );
   });
 
-  test('over a network in the clear is refused', async () => {
+  test('over an unencrypted network is refused', async () => {
     const { labs } = openLabs();
     await expect(labs.attach('default', 'http://gpu.example.org:8787', TOKEN, context)).rejects.toThrow(
       /not encrypted.*ssh -L/s,
@@ -346,7 +346,7 @@ describe('attaching a lab by its URL', () => {
     );
   });
 
-  test('that has another model since is told, until it is attached again', async () => {
+  test('that has another model since then is reported, until it is attached again', async () => {
     const data = temporaryFolder();
     const engine = createToyEngine();
     const { url } = await serve(createLab(engine, { data, cache: data, project: data }, undefined));
@@ -366,7 +366,7 @@ describe('attaching a lab by its URL', () => {
     expect((await next.labs.call('remote', 'colab_status', {}, context)).answer).toMatchObject({ model_id: 'another' });
   });
 
-  test('is not forgotten when a file of labs cannot be read: that is told, and the file stays as it is', async () => {
+  test('reports a file of labs that cannot be read, and leaves it unchanged', async () => {
     const { url } = await serveLab(createFakeLab('kept').lab);
     const { data, labs } = openLabs();
     await labs.attach('a', url, TOKEN, context);
@@ -406,7 +406,7 @@ describe('attaching a lab by its URL', () => {
   });
 });
 
-test('without a store, names and tokens are known to this process, and nothing is written', async () => {
+test('labs without a store keep names and tokens in memory, and write nothing', async () => {
   const data = temporaryFolder();
   const { lab } = createFakeLab();
   const { url } = await serveLab(lab);

@@ -14,7 +14,7 @@ async function openThread(model = MODEL) {
 }
 
 describe('a lab in a thread', () => {
-  test('answers as one in this thread, and tells of progress', async () => {
+  test('answers as one in this thread, with progress', async () => {
     const lab = await openThread();
     const told: string[] = [];
     const prompts = Array.from({ length: 1000 }, (_, i) => `the cat sat on the mat number ${i}`);
@@ -23,7 +23,7 @@ describe('a lab in a thread', () => {
     expect(told[0]).toMatch(/^Captured \d+ of 1000/);
   });
 
-  test('leaves this thread free while it computes', async () => {
+  test('does not block this thread while it computes', async () => {
     const lab = await openThread();
     const prompts = Array.from({ length: 400 }, (_, i) => `the cat sat on the mat number ${i}`);
     const labels = prompts.map((_, i) => i % 2);
@@ -37,7 +37,7 @@ describe('a lab in a thread', () => {
     expect(turns).toBeGreaterThan(5);
   });
 
-  test('tells errors with their codes', async () => {
+  test('passes on errors with their codes', async () => {
     const lab = await openThread();
     const call = lab.call('capture_acts', { prompt: 'the cat', layers: [99] }, context);
     await expect(call).rejects.toMatchObject({
@@ -46,7 +46,7 @@ describe('a lab in a thread', () => {
     });
   });
 
-  test('starts again after an error that should not be', async () => {
+  test('starts again after an internal error', async () => {
     const lab = await openThread();
     const { capture_id } = await lab.call('capture_acts', { prompt: 'the cat', layers: [0] }, context);
     await expect(lab.call('no_such_primitive', {}, context)).rejects.toMatchObject({ code: 'internal' });
@@ -55,7 +55,7 @@ describe('a lab in a thread', () => {
     expect(capture_id).toMatch(/^cap_/);
   });
 
-  test('that starts again does so for all who call, also when the first of them gives up', async () => {
+  test('starts again for all callers, also when the first of them aborts', async () => {
     const lab = await openThread();
     await expect(lab.call('no_such_primitive', {}, context)).rejects.toMatchObject({ code: 'internal' });
     const stop = new AbortController();
@@ -66,7 +66,7 @@ describe('a lab in a thread', () => {
     expect(await second).toMatchObject({ captures_in_memory: 0 });
   });
 
-  test('hears of callers that give up', async () => {
+  test('aborts calls whose callers give up', async () => {
     const lab = await openThread();
     const stop = new AbortController();
     const prompts = Array.from({ length: 20_000 }, (_, i) => `the cat sat on the mat number ${i}`);
@@ -75,7 +75,7 @@ describe('a lab in a thread', () => {
     expect(await lab.call('colab_status', {}, context)).toMatchObject({ captures_in_memory: 0 });
   });
 
-  test('that is closed answers nothing, and its calls end', async () => {
+  test('rejects all calls once it is closed', async () => {
     const lab = await openThread();
     const prompts = Array.from({ length: 20_000 }, (_, i) => `the cat sat on the mat number ${i}`);
     const call = lab.call('capture_acts', { prompts, layers: [0] }, context);

@@ -92,7 +92,7 @@ describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
     },
   );
 
-  it('turns the first numbers of queries and keys by position, after their norm', () => {
+  it('applies the rotary embedding to queries and keys, after their norm', () => {
     const { heap, numbers, placeRows, readRows, place, program } = kernelInHand(variant);
     const [heads, keyValueHeads, headWidth, half] = [3, 1, 10, 3];
     const width = (heads + 2 * keyValueHeads) * headWidth;

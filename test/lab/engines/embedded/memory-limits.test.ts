@@ -11,7 +11,7 @@ import { openReference } from '../../parity-reference.ts';
 
 const AMPLE: MemoryLimits = { cached: 2 ** 26, atOnce: 2 ** 26 };
 
-it.each([0, 3_000, 40_000])('computes the same where only %i bytes have room', async (bytes) => {
+it.each([0, 3_000, 40_000])('the embedded engine computes the same with a memory limit of %i bytes', async (bytes) => {
   const [ample, scarce] = [await openModel(AMPLE), await openModel({ cached: bytes, atOnce: bytes })];
   const { asked, generation } = requests(ample.model);
   for (let time = 0; time < 2; time++) {
@@ -20,7 +20,7 @@ it.each([0, 3_000, 40_000])('computes the same where only %i bytes have room', a
   }
 });
 
-it('keeps no more than there is room for', async () => {
+it('the KV cache evicts what exceeds its limit', async () => {
   const { model, memory } = await openModel({ cached: 100_000, atOnce: 100_000 });
   const random = createRandom(1, 'prompts');
   const grown = [];

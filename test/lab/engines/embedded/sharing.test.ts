@@ -15,7 +15,7 @@ describe.each(MODELS)('the embedded engine with the model %s', (name) => {
     expect(results[2]).toEqual(results[0]);
   });
 
-  it('computes the same bits for a variant alone, among others, and when its prompt is known', async () => {
+  it('computes the same bits for a variant alone, in a batch, and when its prompt is cached', async () => {
     const engine = await openEngine(name);
     const request = everything(engine);
     const together = await engine.run(request);
@@ -28,7 +28,7 @@ describe.each(MODELS)('the embedded engine with the model %s', (name) => {
     }
   });
 
-  it('computes the same bits for prompts that begin alike', async () => {
+  it('computes the same bits for prompts with a shared prefix', async () => {
     const engine = await openEngine(name);
     const [beginning = [], ...ends] = randomPrompts(engine, [17, 1, 5, 12, 9, 2]);
     const alike = ends.map((end) => [...beginning, ...end]);
@@ -44,7 +44,7 @@ describe.each(MODELS)('the embedded engine with the model %s', (name) => {
     }
   });
 
-  it('goes on from where an earlier run has stopped', async () => {
+  it('continues from the layer where an earlier run stopped', async () => {
     const engine = await openEngine(name);
     const request = everything(engine);
     const expected = await (await openEngine(name)).run(request);
@@ -56,7 +56,7 @@ describe.each(MODELS)('the embedded engine with the model %s', (name) => {
   });
 });
 
-it('gives each prompt once, as it is, where no variants are named', async () => {
+it('the embedded engine runs each prompt once, unmodified, where no variants are given', async () => {
   const engine = await openEngine('smollm');
   const prompts = randomPrompts(engine, [4, 1, 7, 4]);
   const request: ForwardRequest = { prompts, logits: { positions: { from: 0 } }, surprise: true };
@@ -67,7 +67,7 @@ it('gives each prompt once, as it is, where no variants are named', async () => 
   expect(plain.map(({ logits }) => (logits?.length ?? 0) / engine.describe().vocabulary)).toEqual([4, 1, 7, 4]);
 });
 
-it('gives the logits of some tokens as they are among all', async () => {
+it('the embedded engine gives the same logits for some tokens as for all', async () => {
   const engine = await openEngine('gpt2');
   const prompts = randomPrompts(engine, [6]);
   const tokens = [5, 0, 320, 5, 17, 8, 9, 10, 11, 12];
@@ -78,7 +78,7 @@ it('gives the logits of some tokens as they are among all', async () => {
   expect(Array.from(some?.logits ?? [])).toEqual(expected);
 });
 
-it('says how well tokens were foreseen, and how far a variant is from its prompt', async () => {
+it('the embedded engine measures log-probabilities of tokens, and the divergence of a variant from its prompt', async () => {
   const engine = await openEngine('qwen2');
   const prompts = randomPrompts(engine, [9]);
   const [tokens = []] = prompts;

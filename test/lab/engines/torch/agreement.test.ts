@@ -49,7 +49,7 @@ describe('the model that ships, in both engines', () => {
     }
   });
 
-  it('has the same activations, logits and surprise, as it is and under interventions', async () => {
+  it('has the same activations, logits and surprise, unmodified and under interventions', async () => {
     const request = await everything(embedded);
     const [ours, theirs] = [await torch.run(request), await embedded.run(request)];
     expect(ours).toHaveLength(theirs.length);
@@ -61,7 +61,7 @@ describe('the model that ships, in both engines', () => {
     });
   });
 
-  it('generates the same text, greedily and by chance', async () => {
+  it('generates the same text, greedily and by sampling', async () => {
     const prompts = await embedded.tokenize(
       demoQuestions(1).flatMap(({ dataset }) => dataset.slice(0, 3).map((row) => row.prompt)),
     );
@@ -105,7 +105,7 @@ describe('the model that ships, in both engines', () => {
   });
 });
 
-describe('models whose causal structure is known', () => {
+describe('models of known causal structure', () => {
   it.each(CASE_NAMES)('get the same verdict on %s from both engines', async (name) => {
     const theirs = await runCase(name, SEED, askEngine(openEmbedded, options));
     const ours = await runCase(name, SEED, askEngine(openTorch, options));

@@ -22,7 +22,7 @@ beforeAll(async () => {
 test.each([
   ['no token', undefined],
   ['a wrong token', 'x'.repeat(43)],
-])('%s is refused, and nothing is kept of it', async (_, token) => {
+])('attaching a lab with %s is refused, and nothing of it is stored', async (_, token) => {
   const stranger = await served.agent();
   const said = await stranger.refused('colab_attach', { endpoint: lab.url, token, session_name: 'mine' });
   expect(said).toMatch(/wants its token.*Call colab_attach with endpoint and token/);
@@ -30,7 +30,7 @@ test.each([
   await stranger.close();
 });
 
-test('a Python that is killed in the middle of the protocol: said so, all that was acknowledged is there, the same asked again works', async () => {
+test('a Python that is killed during the protocol is reported, keeps what was acknowledged, and the protocol asked again works', async () => {
   const capture_id = await captureRows(agent.ask, rows, { layers: [layer] });
   await agent.ask('train_probe', { probe_id: 'kept', capture_id, layer, method: 'difference-of-means' });
   const before = await keptBy(agent);
@@ -63,7 +63,7 @@ async function keptBy({ ask }: Elsewhere) {
   return { captures_in_memory, family, probes, manifests };
 }
 
-test('a device without room for one prompt: said so, and the next call works', async () => {
+test('a device without memory for one prompt is reported, and the next call works', async () => {
   const ask = () =>
     agent.call('capture_acts', { prompts: [`${rows[0]?.prompt}`, `${rows[1]?.prompt}`], layers: [layer] });
   const before = await ask();
@@ -79,8 +79,8 @@ torch.nn.functional.embedding = embedding`);
   expect((await ask()).structured.manifest_sha256).toBe(before.structured.manifest_sha256);
 });
 
-describe('two agents at once', () => {
-  test('get the answers that each would get alone', async () => {
+describe('two agents that use a lab at once', () => {
+  test('get the same answers as alone', async () => {
     const other = await served.attach(lab);
     const capture_id = await captureRows(agent.ask, rows, { layers: [layer] });
     const steer = { prompts: rows.slice(0, 4).map(({ prompt }) => prompt), layer, alpha: 2, alpha_unit: 'norm' };
@@ -103,7 +103,7 @@ describe('two agents at once', () => {
     await other.close();
   });
 
-  test('and verdicts, too', async () => {
+  test('get the same verdicts as alone', async () => {
     const other = await served.attach(lab);
     const [number, feeling] = demoQuestions(0);
     if (!number || !feeling) throw new Error('The demo has too few questions.');

@@ -37,12 +37,12 @@ function found({ record: { evidence, verdict } }: ExperimentResult) {
   return { evidence, verdict: verdict.verdict, reason: verdict.reason };
 }
 
-test.each(CASE_NAMES)('%s', async (name) => {
+test.each(CASE_NAMES)('the torch engine behind HTTP gives the same verdict as the embedded one on %s', async (name) => {
   const [run] = await runsOf({ cases: [name] });
   expect(run).toMatchObject({ case: name, correct: true, rightReason: true });
 });
 
-test("the shipped model's random-weights twin", async () => {
+test("the torch engine behind HTTP gives the same verdict as the embedded one on the shipped model's random-weights twin", async () => {
   const [run] = await runsOf({ cases: [], twinOf: packageFile('models', 'demo') });
   expect(run).toMatchObject({ case: 'twin', correct: true });
 });

@@ -7,7 +7,7 @@ import { openReference } from '../../parity-reference.ts';
 
 const context = { signal: new AbortController().signal, progress: () => {} };
 
-it('keeps the model and the variables of code when the engine fails in what it was asked', async () => {
+it('a lab thread keeps the model and the variables of code when a request to the torch engine fails', async () => {
   const folder = temporaryFolder();
   const places = { data: folder, cache: folder, project: folder };
   const torch = { python: inject('torchPython'), threads: 1, runtime: join(folder, 'r'), env: withoutSecrets() };

@@ -40,8 +40,8 @@ describe.each(rows)(
   },
 );
 
-describe('rotary positions', () => {
-  it('are plain where nothing is said', () => {
+describe('rotary frequencies', () => {
+  it('are unscaled where config.json names no scaling', () => {
     const { inverseFrequencies } = rotaryPositions({ max_position_embeddings: context }, 4);
     expect([...inverseFrequencies]).toEqual([1, Math.fround(0.01)]);
   });
