@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { openLabThread } from '../../../src/lab/local/lab-thread.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-const MODEL = fileURLToPath(new URL('fixtures/parity/smollm', import.meta.url));
+const MODEL = fileURLToPath(new URL('../fixtures/parity/smollm', import.meta.url));
 const context = { signal: new AbortController().signal, progress: () => {} };
 
 async function openThread(model = MODEL) {

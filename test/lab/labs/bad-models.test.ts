@@ -4,10 +4,10 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { createLabs } from '../../src/lab/labs/labs.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
+import { createLabs } from '../../../src/lab/labs/labs.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-const MODEL = fileURLToPath(new URL('fixtures/parity/smollm', import.meta.url));
+const MODEL = fileURLToPath(new URL('../fixtures/parity/smollm', import.meta.url));
 const context = { signal: new AbortController().signal, progress: () => {} };
 
 function attach(spoil: (folder: string) => void, endpoint?: string) {
