@@ -1,4 +1,4 @@
-/** A lab that computes nothing: a test sees each call as it comes, and answers it when it likes. */
+/** Makes a lab that computes nothing: a test sees each call, and answers it when it likes. */
 
 import type { LabContext } from '../../src/lab/core/lab.ts';
 import { type Lab, PROTOCOL } from '../../src/lab/core/lab.ts';

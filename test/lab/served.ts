@@ -1,4 +1,4 @@
-/** A lab, or anything else, served over HTTP on this machine for one test. */
+/** Serves a lab, or any other HTTP handler, on this machine for one test. */
 
 import type { RequestListener, Server } from 'node:http';
 import { createServer } from 'node:http';

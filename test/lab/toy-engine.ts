@@ -1,4 +1,4 @@
-/** A model small enough to be computed by hand: two blocks, 16 numbers, 40 words. The number of the subject is copied to every later word in block 0, and read in block 1 to say "is" or "are". */
+/** Implements an engine small enough to compute by hand: two blocks, width 16, 40 words. Block 0 copies the number of the subject to later words; block 1 reads it to say "is" or "are". */
 
 import type {
   Engine,

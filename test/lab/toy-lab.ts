@@ -1,4 +1,4 @@
-/** A lab with the toy model, in a folder that is there for one test. */
+/** Opens a lab with the toy engine, in a folder that exists for one test. */
 
 import { onTestFinished } from 'vitest';
 import type { Lab } from '../../src/lab/core/lab.ts';

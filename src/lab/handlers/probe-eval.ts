@@ -23,7 +23,7 @@ import { separationOf } from './separation.ts';
 /** Scores that an answer has unless it is asked for all. */
 const MOST_SCORES = 500;
 
-/** The calibration of a probe from elsewhere, whose scores are taken for log odds, as a note then says. */
+/** The calibration of a probe that this lab did not train: its scores are taken for log odds, and a note says so. */
 const LOG_ODDS = { slope: 1, intercept: 0 };
 
 export const probeEvalHandler = defineHandler(probeEval, async (resources, args, context) => {

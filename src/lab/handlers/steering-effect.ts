@@ -22,7 +22,7 @@ export interface SteeringEffect {
 const COLDEST = 0.1;
 const HOTTEST = 10;
 
-/** The target is the likeliest token of the model as it is; it is never its own control. */
+/** The target is the likeliest token of the unmodified model; it is never its own control. */
 export function steeringEffect(
   base: Float32Array,
   steered: Float32Array,

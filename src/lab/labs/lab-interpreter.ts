@@ -21,8 +21,8 @@ type WithoutNumber<Event> = Event extends unknown ? Omit<Event, 'seq'> : never;
 const QUIET: Pick<LabContext, 'progress'> = { progress: () => {} };
 
 export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter> {
-  const gone = new AbortController();
-  const ask = async (primitive: string) => (await call(primitive, {}, { ...QUIET, signal: gone.signal })).answer;
+  const stopped = new AbortController();
+  const ask = async (primitive: string) => (await call(primitive, {}, { ...QUIET, signal: stopped.signal })).answer;
   let { life, ...about } = describeCode.output.parse(await ask(describeCode.name));
   const state = { ...about, generation: 1, pid: 0, running: null };
   const runs = new Map<string, string>();
@@ -39,7 +39,11 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
   };
 
   async function run(id: string, args: Record<string, unknown>): Promise<Ending> {
-    const context = { ...QUIET, signal: gone.signal, output: (output: Output) => emit({ kind: 'output', id, output }) };
+    const context = {
+      ...QUIET,
+      signal: stopped.signal,
+      output: (output: Output) => emit({ kind: 'output', id, output }),
+    };
     const { answer } = await call(runCode.name, args, context);
     const { ending, life: itsLife } = runCode.output.parse(answer);
     if (itsLife !== life) tellDeath('it was started afresh, with the model loaded again');
@@ -77,7 +81,7 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
     interrupt(id) {
       const name = runs.get(id);
       if (name !== undefined)
-        call(interruptCode.name, { run: name }, { ...QUIET, signal: gone.signal }).catch(() => {});
+        call(interruptCode.name, { run: name }, { ...QUIET, signal: stopped.signal }).catch(() => {});
     },
     proceed: () => {},
     acknowledge: () => {},
@@ -90,7 +94,7 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
     leave: () => {},
     /** Disconnects; the process belongs to the lab and goes on. */
     async stop() {
-      gone.abort();
+      stopped.abort();
       lost();
     },
   };

@@ -63,13 +63,13 @@ interface OpenLab {
 interface NamedLab {
   entry: OpenLab;
   /** Aborts the calls of the name when it is detached. */
-  gone: AbortController;
+  detached: AbortController;
   /** SHA-256 of the model that it had when it was attached by this name. */
   weights: string;
 }
 
 export function createLabs(options: LabsOptions): Labs {
-  const openLocal = options.openLocal ?? opening(options);
+  const openLocal = options.openLocal ?? localOpener(options);
   const sessions = options.store === false ? createMemoryLabSessions() : createStoredLabSessions(options.data);
   const lost = createLostCalls();
   const open = new Set<OpenLab>();
@@ -98,7 +98,7 @@ export function createLabs(options: LabsOptions): Labs {
     return use(entry, async (lab) => {
       const health = await lab.call('colab_status', {}, context);
       checkHealth(session, health);
-      named.set(name, { entry, weights: String(health.weights_sha256), gone: new AbortController() });
+      named.set(name, { entry, weights: String(health.weights_sha256), detached: new AbortController() });
       if (before && before !== entry) await closeUnused(before);
       return health;
     });
@@ -175,14 +175,14 @@ export function createLabs(options: LabsOptions): Labs {
         if (endpoint === undefined) throw nothingToDetach(name, await namesOf());
         await sessions.forget(name);
         named.delete(name);
-        known?.gone.abort(detachedMeanwhile(name));
+        known?.detached.abort(detachedMeanwhile(name));
         if (known) await closeUnused(known.entry);
         return endpoint;
       }),
     async call(session, primitive, args, context) {
-      const { entry, weights, note, gone } = await find(session, context);
+      const { entry, weights, note, detached } = await find(session, context);
       const answer = await use(entry, (lab) =>
-        withAnySignal([context.signal, gone.signal], (signal) =>
+        withAnySignal([context.signal, detached.signal], (signal) =>
           lab.call(primitive, args, { ...context, signal, weights }),
         ),
       );
@@ -205,7 +205,7 @@ export function createLabs(options: LabsOptions): Labs {
   };
 }
 
-function opening({ data, cache, project, isShared = false }: LabsOptions): OpenLocal {
+function localOpener({ data, cache, project, isShared = false }: LabsOptions): OpenLocal {
   return async (model, context) => {
     const { openLabThread } = await import('../local/lab-thread.ts');
     return openLabThread({ model, data, cache, project, isShared }, context);

@@ -125,7 +125,7 @@ export function foldDecoderLengths(weights: SaeWeights): Float32Array {
   return lengths;
 }
 
-/** Makes an SAE that was trained on activations times a factor work on activations as they are. */
+/** Folds a factor of the training activations into the weights, so that the SAE works on unscaled activations. */
 export function foldInputScale(weights: SaeWeights, scale: number): void {
   scaleAll(weights.encoder, scale);
   scaleAll(weights.decoder, 1 / scale);

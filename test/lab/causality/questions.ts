@@ -1,4 +1,4 @@
-/** Questions to the plain model. */
+/** Makes questions about the plain model, and answers them with the protocol. */
 
 import { decide } from '../../../src/lab/causality/decide.ts';
 import { type ProtocolContext, runProtocol } from '../../../src/lab/causality/protocol.ts';

@@ -1,4 +1,4 @@
-/** What every engine must have in common with transformers: tests of one engine, for a small random model of every family. */
+/** Tests that an engine computes what transformers computes, for a small random model of every architecture. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine, Intervention } from '../../../src/lab/core/engine.ts';

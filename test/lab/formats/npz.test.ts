@@ -1,4 +1,4 @@
-/** numpy's files, as numpy writes them; and what only looks like them. */
+/** Tests npz files as numpy writes them, and invalid ones. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** torch's files, as torch writes them; and pickles that would do harm if anyone ran them. */
+/** Tests .pt files as torch writes them, and pickles that would run code if they were executed. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

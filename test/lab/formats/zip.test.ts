@@ -1,4 +1,4 @@
-/** ZIP archives: honest ones are read at any place, and others are refused before they cost anything. */
+/** Tests that valid ZIP archives can be read at any offset, and that invalid ones are refused before they cost memory. */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Whether two engines have come to the same evidence: words to the letter, numbers as far as float32 carries. */
+/** Compares the evidence of two engines: texts must be equal, numbers as far as float32 carries. */
 
 /** How far apart the numbers of two engines may be. */
 export const CLOSE = 1e-4;

@@ -1,4 +1,4 @@
-/** Matrices written down in a basis with names, and turned into one where no axis means anything. */
+/** Writes matrices in a basis with named axes, and rotates them into one where no axis means anything. */
 
 import { missing } from '../../../src/lab/core/missing.ts';
 import type { Random } from '../../../src/lab/statistics/random.ts';

@@ -1,4 +1,4 @@
-/** Questions whose true answers are known, because the models that they are put to were built by hand. */
+/** Makes questions with known answers, about models that were built by hand. */
 
 import type { CausalQuestion, DatasetRow } from '../../../src/lab/causality/question.ts';
 import type { VerdictName, VerdictReason } from '../../../src/lab/causality/verdict.ts';

@@ -1,4 +1,4 @@
-/** The little language of hand-built models: thirty-two words, of which sixteen carry the concept. */
+/** Lists the vocabulary of the hand-built models: thirty-two words, of which sixteen carry the concept. */
 
 export const YES = 'yes';
 export const NO = 'no';

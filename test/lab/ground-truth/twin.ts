@@ -1,11 +1,11 @@
-/** The random-weights twin of a model: the same shape and tokenizer, the same spread of every weight, and nothing learned. */
+/** Writes the random-weights twin of a model: the same shape and tokenizer, and each tensor's weights shuffled. */
 
 import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeSafetensors, openSafetensors, type TensorToWrite } from '../../../src/lab/formats/safetensors.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
 
-/** Weights change places within each tensor, so that even their distribution stays the same. Norms and biases stay as they are. */
+/** Shuffling keeps the distribution of the weights. Norms and biases are copied. */
 export function writeRandomTwin(folder: string, twin: string, seed: number): void {
   mkdirSync(twin, { recursive: true });
   for (const name of readdirSync(folder)) {

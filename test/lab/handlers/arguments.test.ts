@@ -1,4 +1,4 @@
-/** Whatever arguments come, what is wrong with them is the caller's, and said so. */
+/** Tests that no arguments of a caller, however odd, lead to an internal error. */
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** A hub on loopback that behaves as the real one: listings, redirects of large files to another host, ranges, entity tags, refusals. */
+/** Serves a hub on loopback that behaves as the real one: listings, redirects of large files to another host, ranges, entity tags, refusals. */
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

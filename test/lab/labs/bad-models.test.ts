@@ -1,4 +1,4 @@
-/** Models that cannot be used, as whoever attaches them is told. */
+/** Tests the errors for models that cannot be attached. */
 
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The parts of encoding that formats do not show: ties, rows without anything, and that an engine may do the product itself. */
+/** Tests what the formats of SAEs do not show of encoding: ties, empty rows, and products that an engine computes. */
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

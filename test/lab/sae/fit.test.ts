@@ -1,4 +1,4 @@
-/** Whether an SAE fits: what is measured, what is refused, and what the refusal says. */
+/** Tests how the fit of an SAE is measured, and what is refused. */
 
 import { describe, expect, test } from 'vitest';
 import type { Sae } from '../../../src/lab/core/sae.ts';

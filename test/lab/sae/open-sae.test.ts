@@ -1,4 +1,4 @@
-/** Every format, against features and reconstructions that its own library's formulas give: see scripts/lab/make-saes.py. */
+/** Tests every SAE format against the features and reconstructions of its own library: see scripts/lab/make-saes.py. */
 
 import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

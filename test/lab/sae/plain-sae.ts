@@ -1,4 +1,4 @@
-/** A small SAE with fixed weights and nothing special about it. */
+/** Makes a small SAE with fixed weights. */
 
 import type { Sae } from '../../../src/lab/core/sae.ts';
 

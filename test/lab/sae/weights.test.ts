@@ -1,4 +1,4 @@
-/** Matrices come out in one orientation, whichever the file has, also when they are read in many blocks. */
+/** Tests that matrices are read in one orientation, whichever the file has, also in many blocks. */
 
 import { expect, test } from 'vitest';
 import type { StoredTensor, TensorFile } from '../../../src/lab/formats/tensor-file.ts';

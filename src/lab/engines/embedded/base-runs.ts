@@ -3,7 +3,7 @@
 import type { HookPoint } from '../../core/engine.ts';
 import { missing } from '../../core/missing.ts';
 import type { ModelSpec } from '../../models/architectures/model-spec.ts';
-import { inGroups } from './batch.ts';
+import { splitBySize } from './batch.ts';
 import type { Heap } from './heap.ts';
 import { type CachedPrompt, type KvCache, residualRow } from './kv-cache.ts';
 import { type Layers, ROWS_AT_ONCE } from './layers.ts';
@@ -64,7 +64,7 @@ export function createBaseRuns(
 
   function computeInGroups(bases: readonly PlannedBase[], depth: number): void {
     const rows = ({ need, prefix }: PlannedBase) => need.cached.tokens.length - prefixLength(prefix);
-    for (const group of inGroups(bases, rows, ROWS_AT_ONCE)) computeGroup(group, depth);
+    for (const group of splitBySize(bases, rows, ROWS_AT_ONCE)) computeGroup(group, depth);
   }
 
   function plan(need: BaseNeed, depth: number): PlannedBase | undefined {

@@ -89,7 +89,7 @@ export function createBatches(spec: ModelSpec, heap: Heap): Batches {
 }
 
 /** Splits values, in order, into groups whose sizes sum to at most `room`; a larger value is a group of its own. */
-export function inGroups<T>(values: readonly T[], size: (value: T) => number, room: number): T[][] {
+export function splitBySize<T>(values: readonly T[], size: (value: T) => number, room: number): T[][] {
   const groups: T[][] = [];
   let left = 0;
   for (const value of values) {

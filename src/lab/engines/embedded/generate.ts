@@ -5,7 +5,7 @@ import { likeliest, logitOf } from '../../core/logits.ts';
 import { missing } from '../../core/missing.ts';
 import { createRandom, type Random } from '../../statistics/random.ts';
 import type { BaseNeed } from './base-runs.ts';
-import { inGroups } from './batch.ts';
+import { splitBySize } from './batch.ts';
 import { addInterventions, type Change, firstChange } from './interventions.ts';
 import { type CachedPrompt, residualRow } from './kv-cache.ts';
 import { ROWS_AT_ONCE } from './layers.ts';
@@ -21,7 +21,7 @@ export function generate(model: Model, request: GenerateRequest): number[][] {
     const room = Math.min(request.maxNewTokens, model.spec.context - tokens.length);
     return { variant, tokens, choose, room, change: firstChange(variant.interventions, tokens.length), generated: [] };
   });
-  for (const group of inGroups(texts, (text) => storeBytes(model, text), model.limits.atOnce)) {
+  for (const group of splitBySize(texts, (text) => storeBytes(model, text), model.limits.atOnce)) {
     growTogether(model, group);
     model.cache.evict();
   }
@@ -75,14 +75,14 @@ function begin(model: Model, texts: readonly Growing[]): Growing[] {
     model,
     unchanged.map((text) => ({ text, address: residualRow(text.cached, layers, text.tokens.length - 1) })),
   );
-  for (const group of inGroups(changed, (text) => text.tokens.length - changeOf(text).first, ROWS_AT_ONCE)) {
+  for (const group of splitBySize(changed, (text) => text.tokens.length - changeOf(text).first, ROWS_AT_ONCE)) {
     computeAndTake(model, group.map(firstSequence));
   }
   return texts.filter(goesOn);
 }
 
 function growByOne(model: Model, texts: readonly Growing[]): Growing[] {
-  for (const group of inGroups(texts, () => 1, ROWS_AT_ONCE)) computeAndTake(model, group.map(nextSequence));
+  for (const group of splitBySize(texts, () => 1, ROWS_AT_ONCE)) computeAndTake(model, group.map(nextSequence));
   return texts.filter(goesOn);
 }
 

@@ -2,7 +2,7 @@
 
 import { missing } from '../../core/missing.ts';
 import type { ModelSpec } from '../../models/architectures/model-spec.ts';
-import { inGroups } from './batch.ts';
+import { splitBySize } from './batch.ts';
 import { type Heap, roundUp } from './heap.ts';
 import { type PackedWeights, selectOutputs } from './packed-weights.ts';
 import { type KernelProgram, type MeasuredRows, PANEL, type PackedMatrix, type Rows } from './program.ts';
@@ -51,7 +51,7 @@ export function createPredictions(
       const matrix = tokens ? selectOutputs(heap, weights.unembedding, tokens) : weights.unembedding;
       try {
         let done = 0;
-        for (const group of inGroups(addresses, () => 1, rowsAtOnce)) {
+        for (const group of splitBySize(addresses, () => 1, rowsAtOnce)) {
           withLogits(group, matrix, ({ address, stride }) => {
             program.run();
             for (const i of group.keys()) take(done + i, heap.floats(address + i * stride, matrix.outputs));
@@ -65,7 +65,7 @@ export function createPredictions(
 
     logProbabilities(rows) {
       const results: number[] = [];
-      for (const group of inGroups(rows, () => 1, rowsAtOnce)) {
+      for (const group of splitBySize(rows, () => 1, rowsAtOnce)) {
         withMeasured(addressesOf(group), (measured) => {
           program.run();
           results.push(...group.map(({ next }, i) => logProbability(measured, i, next)));
@@ -77,7 +77,7 @@ export function createPredictions(
     compare(rows) {
       const results: number[] = [];
       const divergences: number[] = [];
-      for (const group of inGroups(rows, () => 1, rowsAtOnce)) {
+      for (const group of splitBySize(rows, () => 1, rowsAtOnce)) {
         const bases = [...new Set(group.map(({ base }) => base))];
         withMeasured(bases, (base) => {
           withMeasured(addressesOf(group), (measured) => {

@@ -2,7 +2,7 @@
 
 import type { ForwardRequest, Variant, VariantResult } from '../../core/engine.ts';
 import type { BaseNeed } from './base-runs.ts';
-import { inGroups } from './batch.ts';
+import { splitBySize } from './batch.ts';
 import type { Change } from './interventions.ts';
 import type { CachedPrompt } from './kv-cache.ts';
 import { ROWS_AT_ONCE } from './layers.ts';
@@ -14,7 +14,7 @@ export function run(model: Model, request: ForwardRequest): VariantResult[] {
   const results: VariantResult[] = [];
   const residuals = residualsAtMost(request);
   const bytes = ({ tokens }: Prompt) => model.cache.bytes(tokens.length, residuals);
-  for (const prompts of inGroups(promptsOf(request), bytes, model.limits.atOnce)) {
+  for (const prompts of splitBySize(promptsOf(request), bytes, model.limits.atOnce)) {
     runPrompts(model, request, prompts, results);
     model.cache.evict();
   }
@@ -56,7 +56,7 @@ function runPrompts(model: Model, request: ForwardRequest, prompts: readonly Pro
   const changed = works.flatMap(({ plan, ...rest }) => (plan.change ? [{ ...rest, plan, change: plan.change }] : []));
   const unchanged = works.filter(({ plan }) => !plan.change);
   predict(model, request, unchanged);
-  for (const group of inGroups(changed, rowsOf, ROWS_AT_ONCE)) runChanged(model, request, group, depth);
+  for (const group of splitBySize(changed, rowsOf, ROWS_AT_ONCE)) runChanged(model, request, group, depth);
 }
 
 function runChanged(

@@ -68,7 +68,7 @@ function greet(socket: Socket): Promise<EngineConnection | undefined> {
       try {
         read(chunk);
       } catch {
-        // It does not speak as it should: it is as good as gone.
+        // The other side breaks the protocol, and cannot be trusted any more.
         socket.destroy();
       }
     });

@@ -109,7 +109,7 @@ function llama3(scaling: z.infer<typeof Llama3>, trained: number): (frequency: n
   };
 }
 
-/** How much of a frequency, by its number, is left as it is: from 1 to 0. */
+/** The share of each frequency, by its index, that is not stretched: from 1 to 0. */
 function yarnShares(
   scaling: z.infer<typeof Yarn>,
   { rotated, base, trained }: { rotated: number; base: number; trained: number },

@@ -1,4 +1,4 @@
-/** The kernel in the test's own thread, with tensors put into its memory and read back. */
+/** Runs the kernel in the test's own thread, with tensors written to its memory and read back. */
 
 import { createHeap, createMemory, type Heap, roundUp } from '../../../../src/lab/engines/embedded/heap.ts';
 import { compileKernel, instantiateKernel, type KernelVariant } from '../../../../src/lab/engines/embedded/kernel.ts';

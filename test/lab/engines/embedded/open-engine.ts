@@ -1,4 +1,4 @@
-/** An engine with one of the small random models, which is closed after the test. */
+/** Opens an engine with one of the small random models, and closes it after the test. */
 
 import { onTestFinished } from 'vitest';
 import type { Engine } from '../../../../src/lab/core/engine.ts';

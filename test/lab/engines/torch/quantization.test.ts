@@ -1,4 +1,4 @@
-/** Models in 8 and 4 bit, by bitsandbytes, on the processor. */
+/** Tests models in 8 and 4 bit, by bitsandbytes, on the CPU. */
 
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { decide } from '../../../../src/lab/causality/decide.ts';

@@ -1,14 +1,14 @@
-/** Code beside a model that is served elsewhere: `execute(interpreter="colab")`, as an agent knows it from its own Python. */
+/** Tests code in the Python of a remote lab: `execute(interpreter="colab")`. */
 
 import { existsSync } from 'node:fs';
 import { beforeAll, expect, inject, test } from 'vitest';
 import { gone, kill, parentOf, processesOf, waitFor } from '../../../e2e/harness.ts';
-import { type Elsewhere, type ServedLab, useServed } from './served-lab.ts';
+import { type RemoteAgent, type ServedLab, useServed } from './served-lab.ts';
 
 const python = inject('richTorchPython');
 const served = useServed();
 let lab: ServedLab;
-let agent: Elsewhere;
+let agent: RemoteAgent;
 beforeAll(async () => {
   lab = await served.serve({ python });
   agent = await served.attach(lab);

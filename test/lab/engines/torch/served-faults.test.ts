@@ -1,10 +1,10 @@
-/** What goes wrong with a lab elsewhere, or could: what the agent is told, what is still there, and that the next call works. */
+/** Tests failures of a remote lab: what the agent is told, what is kept, and that the next call works. */
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { askDemoQuestion, captureRows } from '../../../../src/lab/demo/experiments.ts';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
 import { kill } from '../../../e2e/harness.ts';
-import { type Elsewhere, type ServedLab, useServed } from './served-lab.ts';
+import { type RemoteAgent, type ServedLab, useServed } from './served-lab.ts';
 
 const [question] = demoQuestions(0);
 const rows = question?.dataset ?? [];
@@ -13,7 +13,7 @@ const target = { positive_tokens: question?.target.positive, negative_tokens: qu
 
 const served = useServed();
 let lab: ServedLab;
-let agent: Elsewhere;
+let agent: RemoteAgent;
 beforeAll(async () => {
   lab = await served.serve();
   agent = await served.attach(lab);
@@ -56,7 +56,7 @@ test('a Python that is killed during the protocol is reported, keeps what was ac
 });
 
 /** What the lab has acknowledged. */
-async function keptBy({ ask }: Elsewhere) {
+async function keptBy({ ask }: RemoteAgent) {
   const { captures_in_memory, family } = await ask('colab_status');
   const { probes } = await ask('list_probes');
   const { manifests } = await ask('list_manifests');

@@ -1,4 +1,4 @@
-/** The ground-truth suite, served elsewhere: the verdicts that are true of its models, with the embedded engine's statistics. */
+/** Tests that a served torch lab gives the same verdicts and statistics as the embedded engine on models of known structure. */
 
 import { expect, test } from 'vitest';
 import { askQuestion, type ExperimentResult } from '../../../../src/lab/demo/experiments.ts';

@@ -1,4 +1,4 @@
-/** The torch engine from elsewhere, over HTTP: every primitive answers as the embedded engine does in the agent's own process. */
+/** Tests that every primitive of a served torch lab answers as the embedded engine does in the agent's own process. */
 
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ import { packageFile } from '../../../../src/package-root.ts';
 import { allGone, kill } from '../../../e2e/harness.ts';
 import { CLOSE, disagreements } from '../../ground-truth/agreement.ts';
 import { largestDifference } from '../../parity-reference.ts';
-import { type Elsewhere, SERVERS_SECRET, type ServedLab, useServed } from './served-lab.ts';
+import { type RemoteAgent, SERVERS_SECRET, type ServedLab, useServed } from './served-lab.ts';
 
 /** The model that ships, in the process of the agent itself. */
 const HERE = 'here';
@@ -25,7 +25,7 @@ const layer = question?.layer ?? 0;
 
 const served = useServed();
 let lab: ServedLab;
-let agent: Elsewhere;
+let agent: RemoteAgent;
 beforeAll(async () => {
   lab = await served.serve();
   agent = await served.attach(lab);
