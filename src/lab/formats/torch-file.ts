@@ -147,11 +147,11 @@ function viewOf(path: string, [storage, offset, shape, strides]: TorchValue[]): 
   return { storage, offset, shape, strides };
 }
 
-/** Nothing that is meant to be read nests deeper, or has more items. */
+/** The deepest nesting and the most items that are read. */
 const DEEPEST = 16;
 const MOST_ITEMS = 100_000;
 
-/** One container may stand in many places, so that what a short pickle unfolds to has to be counted. */
+/** A container may occur in many places, so a short pickle can expand without bound: items are counted. */
 function flatten(
   path: string,
   content: TorchValue,

@@ -85,7 +85,7 @@ async function makeQuestion(
   return { question, length };
 }
 
-/** A question that gets no answer does not count. */
+/** Runs the protocol; a question that gets no answer is taken out of the count. */
 async function answer(
   { engine, store }: LabResources,
   question: CausalQuestion,
@@ -95,7 +95,7 @@ async function answer(
   const { featureName: _, nameRequired: __, sweep: ___, ...asked } = question;
   const { size: family, forget } = await store.family.count(hashOf(asked), signal);
   try {
-    // Fewer than the tests need would be no help; how many that is, the protocol knows.
+    // By default the protocol takes as many as the tests need.
     const isEnough = question.nulls === undefined && n_random_seeds > NULLS_PER_QUESTION * family;
     let told = 0;
     const onProgress = (done: number, about: number) => {
@@ -118,7 +118,7 @@ function onlyLayer({ id, points }: Capture): string {
   throw new CuvetteError('invalid_input', `The capture ${id} has ${points.join(', ')}. Give layer.`);
 }
 
-/** With the rows that it was trained on, so that none of them tests it. */
+/** The direction of a probe, with the rows that it was trained on, which are not tested on. */
 function givenBy(probe: Probe, capture: Capture, notes: string[]): CausalQuestion['direction'] {
   const seen = seenRows(probe, capture);
   if (seen.length > 0)
@@ -143,7 +143,7 @@ async function matchedSet({ store }: LabResources, captureId: string, labels: La
   return datasetOf(await store.captures.get(captureId), labels);
 }
 
-/** Callers count absolute doses in lengths of the probe's direction; the protocol counts them in the residual stream's own unit. */
+/** Converts doses: for callers the unit is the norm of the probe's direction, for the protocol that of the residual stream. */
 function sweepOf(values: number[], unit: 'absolute' | 'swing' | 'norm', length: number): CausalQuestion['sweep'] {
   return { values: unit === 'absolute' ? values.map((value) => value * length) : values, unit };
 }

@@ -10,11 +10,11 @@ export interface Direction {
   vector: Float32Array;
   length: number;
   hash: string;
-  /** Distance of the class means along it, where that is known. */
+  /** The distance between the class means along it, if known. */
   swing: number | undefined;
 }
 
-/** By a probe's id, or as `SAE#FEATURE`. */
+/** Takes a probe's id, or `SAE#FEATURE`. */
 export async function findDirection(resources: LabResources, id: string, context: LabContext): Promise<Direction> {
   const [, sae, feature] = /^(.+)#(\d+)$/.exec(id) ?? [];
   if (sae === undefined) {

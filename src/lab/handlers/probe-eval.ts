@@ -20,7 +20,7 @@ import { recorded } from './resources.ts';
 import { datasetOf, labelsFor, positionIn, seenRows } from './rows.ts';
 import { separationOf } from './separation.ts';
 
-/** Scores that an answer has unless it is asked for all. */
+/** How many scores an answer has by default. */
 const MOST_SCORES = 500;
 
 /** The calibration of a probe that this lab did not train: its scores are taken for log odds, and a note says so. */
@@ -155,7 +155,7 @@ function calibrationOf(dataset: DatasetRow[], rows: number[], scores: Float64Arr
   };
 }
 
-/** AUROCs of random directions on the same rows, each the better way round. */
+/** AUROCs of random directions on the same rows, each with the sign that separates better. */
 function randomDirections(
   dataset: DatasetRow[],
   on: { rows: Float32Array; chosen: number[]; width: number; count: number; seed: number },

@@ -16,7 +16,7 @@ import { tokenizePrompts } from './prompts.ts';
 import { type LabResources, recorded } from './resources.ts';
 import { positionIn } from './rows.ts';
 
-/** Features that are held at once. */
+/** Features in memory at a time. */
 const MOST_FEATURES = 1 << 24;
 
 export const saeLookupHandler = defineHandler(saeLookup, async (resources, args, context) => {
@@ -46,7 +46,7 @@ export const saeLookupHandler = defineHandler(saeLookup, async (resources, args,
   return { sae_id: args.sae_id, format: sae.format, ...result, rows: ofRows, notes, manifest_sha256: manifest };
 });
 
-/** On plain text at the layer. The first token is left out: in many models its activation is like no other. */
+/** Measures the fit on neutral text. The first token is left out: in many models its activation is an outlier. */
 async function checkFit(
   resources: LabResources,
   sae: Sae,
@@ -99,7 +99,7 @@ async function encode(
       const activation = features[i] ?? missing('feature', i);
       means[feature] = (means[feature] ?? missing('mean of feature', feature)) + activation / count;
     }
-    // The first rows tell the fit of all: beyond those, it hardly changes.
+    // A sample of rows is enough: the fit hardly changes beyond it.
     const part = from < max_rows || !fit ? checkSae(sae, model, some, { features, force: true }) : undefined;
     fit ??= part;
     for (let row = from; row < Math.min(from + atOnce, count, max_rows); row++) {
@@ -117,7 +117,7 @@ function shown(sae: Sae, features: Float32Array, most: number) {
   return strongestFeatures(sae, features, most).map(({ feature, ...rest }) => ({ feature_id: feature, ...rest }));
 }
 
-/** JSON has no number for what is none. */
+/** JSON has no NaN. */
 function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }

@@ -20,7 +20,7 @@ import { promptsOf, tokenizePrompts } from './prompts.ts';
 import { type LabResources, recorded } from './resources.ts';
 import { type SteeringEffect, steeringEffect } from './steering-effect.ts';
 
-/** Logits that are held at once. */
+/** Logits in memory at a time. */
 const MOST_LOGITS = 1 << 24;
 const SIGNIFICANT = 0.05;
 
@@ -94,7 +94,7 @@ export const steerHandler = defineHandler(steer, async (resources, args, context
   };
 });
 
-/** How long the vector is that is added; negative where it goes the other way. */
+/** The norm of the added vector; negative if it points against the direction. */
 function lengthOf(
   { alpha, alpha_unit }: { alpha: number; alpha_unit: string },
   { length, swing }: Direction,
@@ -169,7 +169,7 @@ function adding(point: HookPoint, vector: Float32Array, positions: readonly numb
   return { point, positions, kind: 'add' as const, vector };
 }
 
-/** Numbers that are not finite would pass for no effect. */
+/** Rejects numbers that are not finite, which would count as no effect. */
 function checkedLogits(logits: Float32Array): Float32Array {
   if (logits.every(Number.isFinite)) return logits;
   throw new CuvetteError(
@@ -260,7 +260,7 @@ function summaryOf(effects: PromptEffects[]) {
   };
 }
 
-/** Without random directions to compare with, nothing is said. */
+/** Null without random directions to compare with. */
 function isNoMoreThanRandom(value: number, random: number[]): boolean {
   return random.length > 0 && pValue(value, random) >= SIGNIFICANT;
 }

@@ -113,7 +113,7 @@ function logistic(rows: Float32Array, labels: number[], c: number, maxIterations
   return { direction: Float32Array.from(weights), bias };
 }
 
-/** The bias puts 0 in the middle between the class means. */
+/** Chooses the bias that puts 0 in the middle between the class means. */
 function means(rows: Float32Array, labels: number[]): Fit {
   const direction = Float32Array.from(differenceOfMeans(rows, labels));
   if (norm(direction) === 0)
@@ -127,7 +127,7 @@ function means(rows: Float32Array, labels: number[]): Fit {
   return { direction, bias: -(meanOf(0) + meanOf(1)) / 2 };
 }
 
-/** Distance of the classes' mean scores. */
+/** The distance between the mean scores of the classes. */
 function swingOf(scores: number[], labels: number[]): number {
   const meanOf = (label: number) => mean(scores.filter((_, i) => labels[i] === label));
   return meanOf(1) - meanOf(0);

@@ -9,7 +9,7 @@ import { mean } from '../statistics/summary.ts';
 
 type Answer = Omit<z.output<typeof causalityProtocol.output>, 'record' | 'record_file' | 'notes' | 'manifest_sha256'>;
 
-/** `length` is that of the direction as it was given, which doses are told in. */
+/** `length` is the norm of the direction as it was given, which is the unit of doses in answers. */
 export function verdictAnswer({ evidence, verdict }: ProtocolRecord, length: number): Answer {
   const { decodability, sweep, guards, target, split, naming, structureMatched, multiplicity } = evidence;
   const rows = [...sweep.rows, ...sweep.asked];
@@ -78,7 +78,7 @@ export function verdictAnswer({ evidence, verdict }: ProtocolRecord, length: num
   };
 }
 
-/** Both signs of the largest dose together. */
+/** Both signs of the largest dose, pooled. */
 function flipsAtMost(rows: SweepRow[]): number {
   const most = Math.max(...rows.map(({ dose }) => Math.abs(dose.absolute)));
   return mean(rows.filter(({ dose }) => Math.abs(dose.absolute) === most).map(({ flips }) => flips.rate));

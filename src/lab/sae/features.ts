@@ -8,7 +8,7 @@ export interface ActiveFeature {
   description?: string;
 }
 
-/** The strongest first, and never one that is not active. `row` has one number for each feature. */
+/** The strongest active features first. `row` has one number for each feature. */
 export function strongestFeatures(sae: Sae, row: Float32Array, most: number): ActiveFeature[] {
   const active: { feature: number; activation: number }[] = [];
   row.forEach((activation, feature) => {

@@ -19,7 +19,7 @@ export interface SaeFit {
   each: { l0: number; fvu: number }[];
 }
 
-/** Above it, an SAE is refused unless it is forced. */
+/** An SAE that leaves more unexplained is refused unless forced. */
 const LARGEST_FVU = 0.5;
 
 /**
@@ -39,14 +39,14 @@ export function checkSae(
   return fit;
 }
 
-/** What it should fit. */
+/** The model that the SAE should fit. */
 export interface SaeModel {
   id: string;
   width: number;
   layers: number;
 }
 
-/** Refuses an SAE whose shape says that it is of another model. Needs no activations. */
+/** Rejects an SAE whose shape is that of another model. Needs no activations. */
 export function checkSaeShape(sae: Sae, model: SaeModel): void {
   if (sae.width !== model.width) {
     const of = sae.model === undefined ? 'for activations' : `for ${sae.model}, with activations`;

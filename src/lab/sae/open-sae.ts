@@ -15,7 +15,7 @@ import type { SaeLoader } from './loader.ts';
 import { loadSaeLens } from './saelens.ts';
 import { loadSparsify } from './sparsify.ts';
 
-/** A file or a folder. Memory for its weights is needed once, whatever way round they are stored. */
+/** Opens a file or a folder. The weights are in memory once, in whatever orientation they are stored. */
 export async function openSae(path: string, options: { id: string; signal?: AbortSignal }): Promise<Sae> {
   const { load, place } = recognize(path);
   const content = await load(place, options.signal);
@@ -107,7 +107,7 @@ function listed(names: string[]): string {
   return names.length <= 10 ? names.join(', ') : `${names.slice(0, 10).join(', ')} and ${names.length - 10} more`;
 }
 
-/** Undefined for places that the lab cannot tap, as the output of single heads. */
+/** Undefined for hook points that the lab does not have, such as the output of single heads. */
 function hookPointOf(name: string): HookPoint | undefined {
   try {
     return parseHookPoint(name);

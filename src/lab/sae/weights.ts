@@ -41,7 +41,7 @@ export async function readWeights(file: TensorFile, names: WeightNames, signal?:
   };
 }
 
-/** Zeros if there is no name. One number stands for all. */
+/** Reads a vector: zeros if there is no name, and one number stands for all. */
 export function readVector(file: TensorFile, name: string | undefined, length: number): Float32Array {
   const numbers = new Float32Array(length);
   if (name === undefined) return numbers;
@@ -107,7 +107,7 @@ export function rowLengths(matrix: Float32Array, rows: number): Float32Array {
   });
 }
 
-/** Makes each feature's decoder row 1 long, and gives back how long they were. A row of zeros stays. */
+/** Normalises each feature's decoder row, and returns the norms. A row of zeros stays. */
 export function shortenDecoderRows(weights: SaeWeights): Float32Array {
   const lengths = rowLengths(weights.decoder, weights.features).map((length) => length || 1);
   scaleRows(
@@ -117,7 +117,7 @@ export function shortenDecoderRows(weights: SaeWeights): Float32Array {
   return lengths;
 }
 
-/** The same, and makes each feature as much larger as its row was longer, so that what is decoded stays. */
+/** The same, and scales each feature by the norm, so that the reconstruction stays the same. */
 export function foldDecoderLengths(weights: SaeWeights): Float32Array {
   const lengths = shortenDecoderRows(weights);
   scaleRows(weights.encoder, lengths);
@@ -132,7 +132,7 @@ export function foldInputScale(weights: SaeWeights, scale: number): void {
   scaleAll(weights.decoderBias, 1 / scale);
 }
 
-/** Numbers that are transposed at a time. */
+/** Numbers that are transposed in one block. */
 const BLOCK = 1 << 21;
 const TILE = 16;
 
