@@ -260,7 +260,7 @@ function summaryOf(effects: PromptEffects[]) {
   };
 }
 
-/** Null without random directions to compare with. */
+/** False if there are no random directions to compare with. */
 function isNoMoreThanRandom(value: number, random: number[]): boolean {
   return random.length > 0 && pValue(value, random) >= SIGNIFICANT;
 }
