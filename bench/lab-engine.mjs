@@ -1,7 +1,7 @@
 /** The embedded engine at work, in a process of its own so that its memory can be told: what is asked for is said in JSON on standard input. */
 
 import { readFileSync } from 'node:fs';
-import { createEmbeddedEngine, openModelFolder } from '../dist/lab.js';
+import { createEmbeddedEngine, openModelFolder } from '../build/lab.js';
 import { timeProtocol } from './timed-protocol.mjs';
 
 const wanted = JSON.parse(readFileSync(0, 'utf8'));

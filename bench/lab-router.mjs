@@ -4,7 +4,7 @@
  */
 
 import { join } from 'node:path';
-import { agreementPairs, createLabs, openLabThread } from '../dist/lab.js';
+import { agreementPairs, createLabs, openLabThread } from '../build/lab.js';
 import { serveLab } from '../scripts/lab/serve-lab.mjs';
 import { median, say } from './table.mjs';
 

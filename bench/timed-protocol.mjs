@@ -1,6 +1,6 @@
 /** Times the whole protocol in an engine, and counts how many runs of the model that were. */
 
-import { agreementPairs, decide, neutralPrompts, runProtocol } from '../dist/lab.js';
+import { agreementPairs, decide, neutralPrompts, runProtocol } from '../build/lab.js';
 
 export async function timeProtocol(engine, { layer, pairs, neutral }) {
   const question = {

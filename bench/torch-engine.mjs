@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createTorchEngine, createZygotes } from '../dist/lab.js';
+import { createTorchEngine, createZygotes } from '../build/lab.js';
 import { measureRouter } from './lab-router.mjs';
 import { print, row, say } from './table.mjs';
 import { timeProtocol } from './timed-protocol.mjs';

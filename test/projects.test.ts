@@ -13,7 +13,7 @@ describe('the project of a test file', () => {
     ['test/interpreters/process/bash.test.ts', 'live'],
     ['test/e2e/lab/demo.test.ts', 'lab'],
     ['test/lab/ground-truth/suite.test.ts', 'lab'],
-    ['test/lab/callers-labs.test.ts', 'lab'],
+    ['test/lab/labs/callers-labs.test.ts', 'lab'],
     ['test/lab/engines/torch/parity.test.ts', 'torch'],
     ['test/attack/isolation.test.ts', 'attack'],
     ['test/attack/soak.test.ts', 'soak'],

@@ -21,7 +21,7 @@ const BY_PATH: [RegExp, Project][] = [
 
 /** Modules that start the built program, a worker from dist/, or an interpreter. Whoever imports one, itself or through a helper of the tests, is not a unit test. */
 const BY_IMPORT: [RegExp, Project][] = [
-  [/^src\/lab\/(labs|callers-labs|lab-thread)\.ts$|^src\/lab\/engines\//, 'lab'],
+  [/^src\/lab\/(labs\/(labs|callers-labs)|local\/lab-thread)\.ts$|^src\/lab\/engines\//, 'lab'],
   [
     /^test\/e2e\/harness\.ts$|^test\/interpreters\/process\/run-plan\.ts$|^src\/interpreters\/python\/zygotes\.ts$/,
     'live',

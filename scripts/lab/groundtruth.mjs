@@ -21,7 +21,7 @@ import {
   HASH,
   openModelFolder,
   runGroundTruth,
-} from '../../dist/lab.js';
+} from '../../build/lab.js';
 import { serveLab } from './serve-lab.mjs';
 
 const HELP = `Usage: node scripts/lab/groundtruth.mjs [options]

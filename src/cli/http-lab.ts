@@ -1,8 +1,8 @@
 /** The lab of the HTTP service: which models its callers may open, and which of them are shown its tools. */
 
 import type { Config } from '../config.ts';
-import { admitted, createCallersLabs } from '../lab/callers-labs.ts';
-import { createLabInterpreters } from '../lab/lab-interpreters.ts';
+import { admitted, createCallersLabs } from '../lab/labs/callers-labs.ts';
+import { createLabInterpreters } from '../lab/labs/lab-interpreters.ts';
 import type { Paths } from '../paths.ts';
 import type { Elsewhere } from '../sessions/interpreter-pool.ts';
 import type { Tool } from '../tools/define-tool.ts';

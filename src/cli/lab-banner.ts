@@ -1,6 +1,6 @@
 /** What `cuvette lab serve` prints: the model, and how an agent attaches it. The token is told here, once, and nowhere else. */
 
-import type { Lab } from '../lab/lab.ts';
+import type { Lab } from '../lab/core/lab.ts';
 import { VERSION } from '../version.ts';
 import type { LabToken } from './lab-token.ts';
 

@@ -2,7 +2,8 @@
 
 import * as z from 'zod';
 import { CuvetteError } from '../errors.ts';
-import type { LocalLabOptions } from '../lab/local-lab.ts';
+import type { LocalLabOptions } from '../lab/local/local-lab.ts';
+import { withoutSecrets } from '../sessions/variables.ts';
 
 /** For `parseFlags`. */
 export const ENGINE_FLAGS = {
@@ -30,7 +31,7 @@ export function engineFrom(values: Record<string, unknown>, runtime: string): Pi
     throw new CuvetteError('invalid_input', `--${String(issue?.path[0])}: ${issue?.message}. Run: cuvette help`);
   }
   const { engine, 'torch-python': python, ...rest } = parsed.data;
-  if (engine === 'torch') return { torch: { ...definedOf({ ...rest, python }), runtime } };
+  if (engine === 'torch') return { torch: { ...definedOf({ ...rest, python }), runtime, env: withoutSecrets() } };
   const extra = TORCH_ONLY.find((name) => parsed.data[name] !== undefined);
   if (extra) throw new CuvetteError('invalid_input', `--${extra} is for --engine torch.`);
   return {};

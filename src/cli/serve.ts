@@ -3,8 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../errors.ts';
 import type { EnvironmentState } from '../interpreters/python/environment.ts';
-import { createLabInterpreters } from '../lab/lab-interpreters.ts';
-import { createLabs } from '../lab/labs.ts';
+import { createLabInterpreters } from '../lab/labs/lab-interpreters.ts';
+import { createLabs } from '../lab/labs/labs.ts';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
 import { createAdmission } from '../sessions/admission.ts';

@@ -1,7 +1,7 @@
 /** The lab's primitives as tools: each with the name of the lab session that it is for, and what only makes sense on this side. */
 
 import * as z from 'zod';
-import type { Labs } from '../lab/labs.ts';
+import type { Labs } from '../lab/labs/labs.ts';
 import type { Primitive } from '../lab/primitives/primitive.ts';
 import { PRIMITIVES } from '../lab/primitives/table.ts';
 import * as shared from './arguments.ts';
@@ -155,7 +155,7 @@ const EXTRAS: Record<string, Extras | undefined> = {
 
 async function reportOf(record: unknown, manifest: string): Promise<string> {
   const [{ protocolRecordSchema }, { renderReport }] = await Promise.all([
-    import('../lab/causality/evidence.ts'),
+    import('../lab/causality/verdict.ts'),
     import('../lab/report/report.ts'),
   ]);
   return renderReport(protocolRecordSchema.parse(record), { manifest });

@@ -1,4 +1,4 @@
-/** A way to a server on this machine that a test can cut, as a tunnel or a network would be. */
+/** Proxies connections to a server on this machine, which a test can cut as a tunnel or a network would be. */
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';

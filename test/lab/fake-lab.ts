@@ -1,7 +1,7 @@
-/** A lab that computes nothing: a test sees each call as it comes, and answers it when it likes. */
+/** Makes a lab that computes nothing: a test sees each call, and answers it when it likes. */
 
-import { type Lab, PROTOCOL } from '../../src/lab/lab.ts';
-import type { LabContext } from '../../src/lab/workbench.ts';
+import type { LabContext } from '../../src/lab/core/lab.ts';
+import { type Lab, PROTOCOL } from '../../src/lab/core/lab.ts';
 
 export interface FakeCall {
   name: string;

@@ -1,4 +1,4 @@
-/** The models of every family that scripts/lab/make-parity.py made, with what transformers computes of them. */
+/** Opens the models that scripts/lab/make-parity.py made for every architecture, with what transformers computes of them. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

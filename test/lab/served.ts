@@ -1,4 +1,4 @@
-/** A lab, or anything else, served over HTTP on this machine for one test. */
+/** Serves a lab, or any other HTTP handler, on this machine for one test. */
 
 import type { RequestListener, Server } from 'node:http';
 import { createServer } from 'node:http';
@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { onTestFinished } from 'vitest';
 import { openSpills } from '../../src/files/spill.ts';
-import type { Lab } from '../../src/lab/lab.ts';
+import type { Lab } from '../../src/lab/core/lab.ts';
 import { createLog } from '../../src/log.ts';
 import { createLabApp } from '../../src/surfaces/lab/app.ts';
 import type { LabCallLimits } from '../../src/surfaces/lab/lab-calls.ts';

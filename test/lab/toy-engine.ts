@@ -1,15 +1,15 @@
-/** A model small enough to be computed by hand: two blocks, 16 numbers, 40 words. The number of the subject is copied to every later word in block 0, and read in block 1 to say "is" or "are". */
+/** Implements an engine small enough to compute by hand: two blocks, width 16, 40 words. Block 0 copies the number of the subject to later words; block 1 reads it to say "is" or "are". */
 
 import type {
   Engine,
+  ForwardRequest,
   HookPoint,
   Intervention,
   ModelDescription,
   Positions,
-  RunRequest,
   VariantResult,
-} from '../../src/lab/engine.ts';
-import { resolvePositions } from '../../src/lab/positions.ts';
+} from '../../src/lab/core/engine.ts';
+import { resolvePositions } from '../../src/lab/core/positions.ts';
 import { encodeSaePlainly } from '../../src/lab/sae/encode.ts';
 import { createRandom } from '../../src/lab/statistics/random.ts';
 
@@ -73,7 +73,7 @@ export function toyPairs(count: number): { prompts: string[]; labels: (0 | 1)[];
 
 export interface ToyEngine extends Engine {
   /** Requests so far. */
-  requests: RunRequest[];
+  requests: ForwardRequest[];
   isClosed: boolean;
 }
 
@@ -131,7 +131,7 @@ function tokensOf(word: string): number[] {
   return (word.match(/.{1,2}/g) ?? []).map((piece) => (piece.charCodeAt(0) * 7) % WORDS.length);
 }
 
-function run({ prompts, variants, taps = [], logits, surprise }: RunRequest): VariantResult[] {
+function run({ prompts, variants, taps = [], logits, surprise }: ForwardRequest): VariantResult[] {
   const all = variants ?? prompts.map((_, prompt) => ({ prompt, interventions: [] }));
   return all.map(({ prompt, interventions }) => {
     const tokens = [...(prompts[prompt] ?? [])];

@@ -1,8 +1,8 @@
-/** A lab with the toy model, in a folder that is there for one test. */
+/** Opens a lab with the toy engine, in a folder that exists for one test. */
 
 import { onTestFinished } from 'vitest';
-import type { Lab } from '../../src/lab/lab.ts';
-import { createLab } from '../../src/lab/local-lab.ts';
+import type { Lab } from '../../src/lab/core/lab.ts';
+import { createLab } from '../../src/lab/local/local-lab.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { createToyEngine, type ToyEngine, toyPairs } from './toy-engine.ts';
 

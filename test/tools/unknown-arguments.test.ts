@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { createLabs } from '../../src/lab/labs.ts';
+import { createLabs } from '../../src/lab/labs/labs.ts';
 import { createLog } from '../../src/log.ts';
 import type { Sessions } from '../../src/sessions/sessions.ts';
 import { callTool } from '../../src/tools/call.ts';

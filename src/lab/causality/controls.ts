@@ -1,11 +1,12 @@
-/** Tokens that have nothing to do with the target, by which a change of temperature is told from an effect. */
+/** Chooses control tokens, which have nothing to do with the target: a change of all logits by one factor shows in them. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Engine } from '../engine.ts';
-import { logitOf } from '../logits.ts';
+import type { Engine } from '../core/engine.ts';
+import { logitOf } from '../core/logits.ts';
 import { mean } from '../statistics/summary.ts';
-import type { Evidence, Question } from './evidence.ts';
-import { singleTokensOf, type Token, tokenWithText } from './words.ts';
+import type { Evidence } from './evidence.ts';
+import type { CausalQuestion } from './question.ts';
+import { singleTokensOf, type Token, tokenWithText } from './single-tokens.ts';
 
 const FEWEST = 30;
 const WANTED = 64;
@@ -16,7 +17,7 @@ const WANTED = 64;
  */
 export async function chooseControls(
   engine: Engine,
-  question: Question,
+  question: CausalQuestion,
   target: Evidence['target'],
   logits: Float64Array,
 ): Promise<Evidence['controls']> {

@@ -1,12 +1,12 @@
-/** The rows that a question is about: whether they can be asked about at all, and which of them belong together. */
+/** Checks the rows of a dataset, and groups them by pair and template. */
 
 import { CuvetteError } from '../../errors.ts';
-import { missing } from '../missing.ts';
-import type { DatasetRow } from './evidence.ts';
+import { missing } from '../core/missing.ts';
+import type { DatasetRow } from './question.ts';
 
 const FEWEST = 12;
 
-/** Rows from lists side by side. Labels are checked, as they come from a caller. */
+/** Makes rows from parallel lists. Labels are checked, as they come from a caller. */
 export function makeDataset(
   prompts: readonly string[],
   labels: readonly number[],
@@ -30,7 +30,7 @@ export function makeDataset(
   });
 }
 
-/** Throws if a verdict could not rest on these rows. */
+/** Throws if the rows are too few or have one class only, or if a pair has one label only. */
 export function checkDataset(rows: readonly DatasetRow[], name = 'The dataset', fewest = FEWEST): void {
   const positives = rows.filter((row) => row.label === 1).length;
   const negatives = rows.length - positives;
@@ -80,22 +80,22 @@ export function groupsBy(
 }
 
 /**
- * Clusters of the chosen rows for resampling: pairs together, other rows by themselves, each kind a stratum. Numbers are places
- * in the list of the chosen.
+ * Clusters of the chosen rows for the bootstrap: a pair is one cluster, and so is every other row; pairs and each label of the others are
+ * strata. Numbers are indices into `chosen`.
  */
 export function clustersOf(rows: readonly DatasetRow[], chosen: readonly number[]): number[][][] {
   const picked = chosen.map((row) => rowAt(rows, row));
   const paired = [...groupsBy(picked, (row) => row.pair).values()];
   const single = (label: 0 | 1) =>
-    picked.flatMap((row, place) => (row.pair === undefined && row.label === label ? [[place]] : []));
+    picked.flatMap((row, index) => (row.pair === undefined && row.label === label ? [[index]] : []));
   return [paired, single(0), single(1)].filter((stratum) => stratum.length > 0);
 }
 
-/** Groups of the chosen rows within which labels may change places: pairs, and all rows without one. */
-export function exchangeable(rows: readonly DatasetRow[], chosen: readonly number[]): number[][] {
+/** Groups of the chosen rows within which labels may be permuted: each pair, and all rows without one. */
+export function exchangeableGroups(rows: readonly DatasetRow[], chosen: readonly number[]): number[][] {
   const picked = chosen.map((row) => rowAt(rows, row));
   const paired = [...groupsBy(picked, (row) => row.pair).values()];
-  const single = picked.flatMap((row, place) => (row.pair === undefined ? [place] : []));
+  const single = picked.flatMap((row, index) => (row.pair === undefined ? [index] : []));
   return single.length > 0 ? [...paired, single] : paired;
 }
 

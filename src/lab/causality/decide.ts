@@ -1,17 +1,17 @@
-/** The verdict, as a pure function of the evidence: the first row of a table that matches, with the reasons why those before it did not. */
+/** Decides the verdict, as a pure function of the evidence: the first row of the decision table that matches. */
 
-import type { Evidence, Reason, Verdict, VerdictName } from './evidence.ts';
-import { DIVERGENCE, LEAST_GAP, ON_MANIFOLD, PERPLEXITY_RATIO } from './limits.ts';
-import { SIGNIFICANCE } from './multiplicity.ts';
-import { limitsOf, number, sentenceOf, share } from './wording.ts';
+import type { Evidence } from './evidence.ts';
+import { DIVERGENCE, LEAST_GAP, ON_MANIFOLD, PERPLEXITY_RATIO, SIGNIFICANCE } from './thresholds.ts';
+import type { Verdict, VerdictName, VerdictReason } from './verdict.ts';
+import { effectShare, limitsOf, sentenceOf, toThreeDigits } from './verdict-text.ts';
 
 interface Row {
   condition: string;
-  /** What was found, in either case. */
+  /** What was measured, whether the row matches or not. */
   because: string;
   matched: boolean;
   verdict: VerdictName;
-  reason: Reason;
+  reason: VerdictReason;
 }
 
 export function decide(evidence: Evidence): Verdict {
@@ -30,7 +30,7 @@ function* table(evidence: Evidence): Generator<Row> {
 
   yield {
     condition: "The AUROC's interval goes down to 0.60, or its permutation p is 0.05 or more",
-    because: `AUROC ${number(decodability.auroc)} with 95 % interval ${number(decodability.interval.low)} to ${number(decodability.interval.high)}, permutation p ${number(decodability.permutation.p)}`,
+    because: `AUROC ${toThreeDigits(decodability.auroc)} with 95 % interval ${toThreeDigits(decodability.interval.low)} to ${toThreeDigits(decodability.interval.high)}, permutation p ${toThreeDigits(decodability.permutation.p)}`,
     matched: !(decodability.interval.low > 0.6 && decodability.permutation.p < SIGNIFICANCE),
     verdict: 'undetermined',
     reason: 'not-decodable',
@@ -38,7 +38,7 @@ function* table(evidence: Evidence): Generator<Row> {
   yield structureRow(evidence);
   yield {
     condition: `The natural gap between the classes is less than ${LEAST_GAP} logits`,
-    because: `G = ${number(behaviour.gap)}`,
+    because: `G = ${toThreeDigits(behaviour.gap)}`,
     matched: !(Math.abs(behaviour.gap) >= LEAST_GAP),
     verdict: 'undetermined',
     reason: 'behaviour-not-expressed',
@@ -52,7 +52,7 @@ function* table(evidence: Evidence): Generator<Row> {
   };
   yield {
     condition: 'Less than 0.1 of the behaviour passes through the site, and steering has no effect',
-    because: `I_full = ${share(interchange.full)}, S = ${effect(steering)}`,
+    because: `I_full = ${effectShare(interchange.full)}, S = ${effect(steering)}`,
     matched: interchange.full < 0.1 && !isSignificant(steering),
     verdict: 'epiphenomenal-template',
     reason: 'site-locked',
@@ -76,7 +76,7 @@ function* table(evidence: Evidence): Generator<Row> {
     verdict: 'weak-causal',
     reason: weakReason(evidence),
   };
-  const moved = `‖Δlogit‖/‖logit‖ is up to ${number(sweep.change)} in the sweep, of which one common factor explains ${number(sweep.commonScale)}`;
+  const moved = `‖Δlogit‖/‖logit‖ is up to ${toThreeDigits(sweep.change)} in the sweep, of which one common factor explains ${toThreeDigits(sweep.commonScale)}`;
   yield {
     condition: 'The sweep changes logits by more than 2 %, at least half of it by one common factor',
     because: moved,
@@ -93,7 +93,7 @@ function* table(evidence: Evidence): Generator<Row> {
   };
   yield {
     condition: 'None of the above',
-    because: `${moved}; guards: on-manifold ${number(guards.onManifold.value)}`,
+    because: `${moved}; guards: on-manifold ${toThreeDigits(guards.onManifold.value)}`,
     matched: true,
     verdict: 'undetermined',
     reason: 'effect-not-specific',
@@ -111,12 +111,12 @@ function structureRow({ decodability, structureMatched }: Evidence): Row {
   const half = auroc - 0.5 < (decodability.auroc - 0.5) / 2;
   return {
     ...row,
-    because: `AUROC ${number(auroc)} with 95 % interval ${number(interval.low)} to ${number(interval.high)} there, ${number(decodability.auroc)} on the dataset`,
+    because: `AUROC ${toThreeDigits(auroc)} with 95 % interval ${toThreeDigits(interval.low)} to ${toThreeDigits(interval.high)} there, ${toThreeDigits(decodability.auroc)} on the dataset`,
     matched: half || interval.low <= 0.5,
   };
 }
 
-/** What a causal direction must have and this one has not. */
+/** The conditions of a causal verdict that are not met. */
 function missingForCausal({ steering, interchange, ablation, temperature, guards, naming }: Evidence): string[] {
   const tests = { S: steering, I: interchange, N: ablation };
   const { onManifold, neutral } = guards;
@@ -126,16 +126,18 @@ function missingForCausal({ steering, interchange, ablation, temperature, guards
     ),
     ...(interchange.answerFlips.rate >= 0.1 ? [] : [`${percent(interchange.answerFlips.rate)} of the answers flip`]),
     ...(temperature.clamped === 0 ? [] : [`in ${temperature.clamped} runs the scale of the logits cannot be told`]),
-    ...(onManifold.value >= ON_MANIFOLD ? [] : [`on-manifold ${number(onManifold.value)}`]),
+    ...(onManifold.value >= ON_MANIFOLD ? [] : [`on-manifold ${toThreeDigits(onManifold.value)}`]),
     ...(guardsPass({ neutral })
       ? []
-      : [`on neutral text, perplexity × ${number(neutral.perplexityRatio)} and ${number(neutral.divergence)} nats`]),
+      : [
+          `on neutral text, perplexity × ${toThreeDigits(neutral.perplexityRatio)} and ${toThreeDigits(neutral.divergence)} nats`,
+        ]),
     ...(naming.required && !naming.name ? ['no name was given'] : []),
   ];
 }
 
-/** The most telling of what keeps the direction from being causal. */
-function weakReason({ steering, interchange, ablation, guards, naming }: Evidence): Reason {
+/** The first of the reasons, by weight, that keep the verdict from causal. */
+function weakReason({ steering, interchange, ablation, guards, naming }: Evidence): VerdictReason {
   if (guards.onManifold.value < ON_MANIFOLD) return 'possible-dormant-pathway';
   if (ablation.value < 0.2 && interchange.value >= 0.25) return 'redundant-pathway';
   if (!isPartial(interchange)) return 'off-manifold-only';
@@ -151,7 +153,7 @@ interface Tested {
   adjusted: number;
 }
 
-/** The smallest p value possible equals the bound by design, and must not fail by the last digit. */
+/** The smallest possible p value equals the bound by design, and must not fail by rounding. */
 function isSignificant(test: Tested): boolean {
   return test.adjusted <= SIGNIFICANCE + 1e-9;
 }
@@ -165,7 +167,7 @@ function guardsPass({ neutral }: Pick<Evidence['guards'], 'neutral'>): boolean {
 }
 
 function effect(test: Tested): string {
-  return `${share(test.value)} (adjusted p ${number(test.adjusted)})`;
+  return `${effectShare(test.value)} (adjusted p ${toThreeDigits(test.adjusted)})`;
 }
 
 function percent(rate: number): string {

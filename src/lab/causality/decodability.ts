@@ -1,18 +1,18 @@
-/** Whether the classes can be told apart along a direction, beyond what chance, random directions and rote learning do. */
+/** Measures how well a direction separates the classes (AUROC), against permuted labels, random directions and a control task. */
 
-import { missing } from '../missing.ts';
-import { pick } from '../pick.ts';
+import { missing, pick } from '../core/missing.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
-import { chanceOf, permuteWithin } from '../statistics/permutation.ts';
+import { permutationP, permuteWithin } from '../statistics/permutation.ts';
 import { createRandom, type Random } from '../statistics/random.ts';
 import { createScorer, resolutionAmong, type Scorer, type Scores } from '../statistics/scores.ts';
 import { mean, quantile } from '../statistics/summary.ts';
 import { dot } from '../statistics/vectors.ts';
-import { clustersOf, exchangeable, labelsOf, rowAt } from './dataset.ts';
+import { clustersOf, exchangeableGroups, labelsOf, rowAt } from './dataset.ts';
 import { type Fit, fitDirection, rowsOf } from './direction.ts';
-import type { DatasetRow, Evidence, Separation } from './evidence.ts';
+import type { Evidence, Separation } from './evidence.ts';
+import type { DatasetRow } from './question.ts';
 
 const BOOTSTRAPS = 1000;
 const PERMUTATIONS = { fast: 999, slow: 199 };
@@ -47,7 +47,7 @@ export function measureDecodability(
   return {
     ...scored,
     bootstraps: BOOTSTRAPS,
-    permutation: { p: chanceOf(scored.auroc, permuted), null: permuted, refitted: fit !== undefined },
+    permutation: { p: permutationP(scored.auroc, permuted), null: permuted, refitted: fit !== undefined },
     random: { mean: mean(aurocs), high: quantile(aurocs, 0.95), best: Math.max(...aurocs), null: aurocs },
     controlTask: { auroc: control, selectivity: scored.auroc - control, tasks: TASKS },
   };
@@ -58,7 +58,7 @@ export function scoreRows(data: Labelled, rows: readonly number[], direction: Fl
   const labels = labelsOf(data.dataset, rows);
   const interval = bootstrapInterval(
     clustersOf(data.dataset, rows),
-    (places) => auroc(pick(values, places, 'score of row'), pick(labels, places, 'label of row'), resolution),
+    (indices) => auroc(pick(values, indices, 'score of row'), pick(labels, indices, 'label of row'), resolution),
     BOOTSTRAPS,
     createRandom(data.seed, `bootstrap of ${name}`),
   );
@@ -75,13 +75,13 @@ function scorerOf({ activations, width }: Labelled, rows: readonly number[]): Sc
 
 function permuteLabels(data: Labelled, { test }: Evidence['split'], scored: Separation): number[] {
   const random = createRandom(data.seed, 'permutation');
-  const groups = exchangeable(data.dataset, test);
+  const groups = exchangeableGroups(data.dataset, test);
   return Array.from({ length: PERMUTATIONS.fast }, () =>
     auroc(scored.scores, permuteWithin(scored.labels, groups, random), scored.resolution),
   );
 }
 
-/** Labels change places in both halves, and the direction is found again each time. */
+/** Permutes labels in both halves, and fits the direction again for each permutation. */
 function permuteRefitting(data: Labelled, { discovery, test }: Evidence['split'], fit: Fit): number[] {
   const random = createRandom(data.seed, 'permutation');
   const { width } = data;
@@ -89,7 +89,10 @@ function permuteRefitting(data: Labelled, { discovery, test }: Evidence['split']
   const scorer =
     fit.method === 'logistic' ? refitScorer(fitted, tested, width, fit) : meansScorer(fitted, tested, width);
   const labels = { fitted: labelsOf(data.dataset, discovery), tested: labelsOf(data.dataset, test) };
-  const groups = { fitted: exchangeable(data.dataset, discovery), tested: exchangeable(data.dataset, test) };
+  const groups = {
+    fitted: exchangeableGroups(data.dataset, discovery),
+    tested: exchangeableGroups(data.dataset, test),
+  };
   return Array.from({ length: fit.method === 'logistic' ? PERMUTATIONS.slow : PERMUTATIONS.fast }, () => {
     const scores = scorer(permuteWithin(labels.fitted, groups.fitted, random));
     return aurocOf(scores, permuteWithin(labels.tested, groups.tested, random));
@@ -102,8 +105,8 @@ function refitScorer(fitted: Float32Array, tested: Float32Array, width: number, 
 }
 
 /**
- * A difference of means only adds up products of rows, so that each product is taken once for all permutations: those of the
- * tested rows for their scores, and those of the fitted rows for the length of the difference.
+ * Scores by the difference of means for many permutations. It is a sum of products of rows, each of which is computed once: those of the tested
+ * rows for their scores, those of the fitted rows for the length of the difference.
  */
 function meansScorer(fitted: Float32Array, tested: Float32Array, width: number) {
   const [fittedRows, testedRows] = [fitted.length / width, tested.length / width];
@@ -127,8 +130,8 @@ function meansScorer(fitted: Float32Array, tested: Float32Array, width: number) 
 }
 
 /**
- * Labels that mean nothing. With pairs, both rows of a pair have the same one, which is learned on the one and asked for on the
- * other: what a probe can learn by heart. Without pairs, they are drawn for each row.
+ * The mean AUROC of control tasks, whose labels are random: what a probe can memorise. With pairs, both rows of a pair have the same label; the
+ * probe is fitted on one row and tested on the other. Without pairs, labels are drawn for each row.
  */
 function controlTasks(data: Labelled, rows: readonly number[], fit: Fit): number {
   const random = createRandom(data.seed, 'control tasks');
@@ -152,11 +155,11 @@ function halvesByMember({ dataset }: Labelled, rows: readonly number[]): [number
 function labelsByPair({ dataset }: Labelled, rows: readonly number[], random: Random): (row: number) => number {
   const pairOf = (row: number) => rowAt(dataset, row).pair ?? missing('pair of row', row);
   const pairs = random.shuffle(new Set(rows.map(pairOf)));
-  const places = new Map(pairs.map((pair, place) => [pair, place % 2]));
-  return (row) => places.get(pairOf(row)) ?? missing('control label of row', row);
+  const indices = new Map(pairs.map((pair, index) => [pair, index % 2]));
+  return (row) => indices.get(pairOf(row)) ?? missing('control label of row', row);
 }
 
 function labelsByRow(rows: readonly number[], random: Random): (row: number) => number {
-  const places = new Map(random.shuffle(rows).map((row, place) => [row, place % 2]));
-  return (row) => places.get(row) ?? missing('control label of row', row);
+  const indices = new Map(random.shuffle(rows).map((row, index) => [row, index % 2]));
+  return (row) => indices.get(row) ?? missing('control label of row', row);
 }

@@ -1,4 +1,4 @@
-/** The direction in question, as given or found in activations, of length 1. */
+/** Gives the direction of a question as a unit vector, as it was given or fitted to activations. */
 
 import { CuvetteError } from '../../errors.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
@@ -14,7 +14,7 @@ export interface Fit {
 export function fitDirection(rows: Float32Array, labels: ArrayLike<number>, width: number, fit: Fit): Float32Array {
   const found = fit.method === 'logistic' ? logisticDirection(rows, labels, fit.c) : differenceOfMeans(rows, labels);
   const length = norm(found);
-  // Classes with equal means have no direction between them; any will do, and it will tell nothing apart.
+  // Classes with equal means have no direction between them: any will do, as none separates them.
   if (!(length > 0)) return Float32Array.from({ length: width }, (_, i) => (i === 0 ? 1 : 0));
   return scaled(found, 1 / length);
 }
@@ -49,7 +49,7 @@ export function rowsOf(matrix: Float32Array, rows: readonly number[], width: num
   return result;
 }
 
-/** One factor for all coordinates makes the penalty mean the same in models of any size, and turns nothing. */
+/** Rows are scaled by one factor, so that the penalty means the same in models of any size. */
 function logisticDirection(rows: Float32Array, labels: ArrayLike<number>, c = 1): Float64Array {
   const { centred } = centreRows(rows, rows.length / labels.length);
   const spread = norm(centred) / Math.sqrt(centred.length);

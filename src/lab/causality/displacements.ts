@@ -1,86 +1,90 @@
 /**
- * Displacements of the natural size along a direction, and what they do: each row is moved forth and back by half of the classes'
- * distance, to its partner's component, and to the mean of both classes. The same sizes along random directions are the null.
+ * Measures the margins of all rows under interventions of natural size: steering by plus and minus half of the distance between the class means,
+ * interchange with the partner's component, and ablation to the mean of both classes. The same along random directions gives the null distribution.
  */
 
-import type { Variant } from '../engine.ts';
-import { missing } from '../missing.ts';
+import type { Variant } from '../core/engine.ts';
+import { missing } from '../core/missing.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { scaled } from '../statistics/vectors.ts';
-import { type Margins, type Meter, marginOf } from './meter.ts';
-import { balancedMean, eachOf, labelOf, partnerOf, type Subjects, signOf } from './subjects.ts';
+import { balancedMean, eachOf, type InterventionSample, labelOf, partnerOf, signOf } from './intervention-sample.ts';
+import { type MarginReader, type Margins, marginOf } from './logit-margins.ts';
 import { addAt, takeFrom } from './variants.ts';
 
-/** What is measured of each row under the four displacements, one after the other. */
+/** Steering both ways, interchange and ablation, in the order in which they are run. */
 const KINDS = ['forth', 'back', 'swapped', 'ablated'] as const;
 
-/** Variants of null directions that are measured at a time. */
+/** Variants of random directions that are run together. */
 const AT_ONCE = 4096;
 
-/** What each row, or each null direction, adds to the three effects, in logits. */
+/** The contribution of each row, or of each random direction, to the three effects, in logits. */
 export interface Parts<Numbers> {
   steering: Numbers;
   interchange: Numbers;
   ablation: Numbers;
 }
 
-/** The margins of all rows under one displacement. */
+/** The margins of all rows under each intervention. */
 export type Displaced = Record<(typeof KINDS)[number], Margins>;
 
-/** Interchange is left to the engine, which takes the component from the partner's activation itself. */
-export async function displaceAlong(meter: Meter, subjects: Subjects): Promise<Displaced> {
-  const doses = naturalDoses(subjects);
-  const margins = await measureKinds(meter, subjects, 1, (kind, place) => {
-    if (kind === 'swapped') return swap(subjects, place, 'along');
-    return addAt(subjects.site, place, scaled(subjects.direction, doseOf(doses, kind, place)));
+/** The interventions along the direction itself. For interchange, the engine takes the component from the partner's activation. */
+export async function displaceAlong(reader: MarginReader, sample: InterventionSample): Promise<Displaced> {
+  const doses = naturalDoses(sample);
+  const margins = await measureKinds(reader, sample, 1, (kind, index) => {
+    if (kind === 'swapped') return swap(sample, index, 'along');
+    return addAt(sample.site, index, scaled(sample.direction, doseOf(doses, kind, index)));
   });
-  return displacedOf(margins, subjects, 0);
+  return displacedOf(margins, sample, 0);
 }
 
-/** With what the row's partner has. */
-export function swap(subjects: Subjects, place: number, part: 'along' | 'rest' | 'all'): Variant {
-  const { site, direction, activations } = subjects;
-  const partner = partnerOf(subjects, place);
+/** Interchanges a part of the activation with that of the row's partner. */
+export function swap(sample: InterventionSample, index: number, part: 'along' | 'rest' | 'all'): Variant {
+  const { site, direction, activations } = sample;
+  const partner = partnerOf(sample, index);
   const source = activations[partner] ?? missing('activation of row', partner);
-  return takeFrom(site, place, source, part, direction);
+  return takeFrom(site, index, source, part, direction);
 }
 
-/** One number for each random direction. */
-export async function displaceAtRandom(meter: Meter, subjects: Subjects, nulls: number): Promise<Parts<number[]>> {
-  const { site, seed, width, swing, labels } = subjects;
-  const doses = naturalDoses(subjects);
+/** The null distribution of the three effects, one number for each random direction. */
+export async function displaceAtRandom(
+  reader: MarginReader,
+  sample: InterventionSample,
+  nulls: number,
+): Promise<Parts<number[]>> {
+  const { site, seed, width, swing, labels } = sample;
+  const doses = naturalDoses(sample);
   const random = createRandom(seed, 'null directions');
   const result: Parts<number[]> = { steering: [], interchange: [], ablation: [] };
   const atOnce = Math.max(1, Math.floor(AT_ONCE / (KINDS.length * labels.length)));
   for (let done = 0; done < nulls; done += atOnce) {
     const directions = Array.from({ length: Math.min(atOnce, nulls - done) }, () => {
       const vector = random.direction(width);
-      // Steering moves all rows alike, so that they can share a vector.
+      // Steering adds the same vector to all rows.
       return { vector, forth: scaled(vector, swing / 2), back: scaled(vector, -swing / 2) };
     });
-    const margins = await measureKinds(meter, subjects, directions.length, (kind, place, which) => {
+    const margins = await measureKinds(reader, sample, directions.length, (kind, index, which) => {
       const direction = directions[which] ?? missing('random direction', which);
       const isShared = kind === 'forth' || kind === 'back';
-      return addAt(site, place, isShared ? direction[kind] : scaled(direction.vector, doseOf(doses, kind, place)));
+      return addAt(site, index, isShared ? direction[kind] : scaled(direction.vector, doseOf(doses, kind, index)));
     });
     directions.forEach((_, which) => {
-      const parts = partsOf(subjects, meter.base, displacedOf(margins, subjects, which));
-      result.steering.push(balancedMean(subjects, parts.steering));
-      result.interchange.push(balancedMean(subjects, parts.interchange));
-      result.ablation.push(balancedMean(subjects, parts.ablation));
+      const parts = partsOf(sample, reader.base, displacedOf(margins, sample, which));
+      result.steering.push(balancedMean(sample, parts.steering));
+      result.interchange.push(balancedMean(sample, parts.interchange));
+      result.ablation.push(balancedMean(sample, parts.ablation));
     });
   }
   return result;
 }
 
-/** Half of what lies between both signs, and what a row loses of its own margin. */
-export function partsOf(subjects: Subjects, base: Margins, displaced: Displaced): Parts<Float64Array> {
+/** Steering: half of the difference between both signs. Interchange and ablation: the margin that a row loses. */
+export function partsOf(sample: InterventionSample, base: Margins, displaced: Displaced): Parts<Float64Array> {
   const { forth, back, swapped, ablated } = displaced;
   const lost = ({ corrected }: Margins) =>
-    eachOf(subjects, (place) => signOf(subjects, place) * (marginOf(base.raw, place) - marginOf(corrected, place)));
+    eachOf(sample, (index) => signOf(sample, index) * (marginOf(base.raw, index) - marginOf(corrected, index)));
   return {
-    steering: eachOf(subjects, (place) => (marginOf(forth.corrected, place) - marginOf(back.corrected, place)) / 2),
+    steering: eachOf(sample, (index) => (marginOf(forth.corrected, index) - marginOf(back.corrected, index)) / 2),
     interchange: lost(swapped),
     ablation: lost(ablated),
   };
@@ -88,42 +92,42 @@ export function partsOf(subjects: Subjects, base: Margins, displaced: Displaced)
 
 type Doses = Record<keyof Displaced, Float64Array>;
 
-function doseOf(doses: Doses, kind: keyof Displaced, place: number): number {
-  return doses[kind][place] ?? missing(`dose (${kind}) of row`, place);
+function doseOf(doses: Doses, kind: keyof Displaced, index: number): number {
+  return doses[kind][index] ?? missing(`dose (${kind}) of row`, index);
 }
 
-function naturalDoses(subjects: Subjects): Doses {
-  const { components, swing } = subjects;
-  const meanOf = (label: number) => mean(components.filter((_, place) => labelOf(subjects, place) === label));
+function naturalDoses(sample: InterventionSample): Doses {
+  const { components, swing } = sample;
+  const meanOf = (label: number) => mean(components.filter((_, index) => labelOf(sample, index) === label));
   const middle = (meanOf(0) + meanOf(1)) / 2;
   return {
     forth: components.map(() => swing / 2),
     back: components.map(() => -swing / 2),
-    swapped: components.map((own, place) => componentOf(subjects, partnerOf(subjects, place)) - own),
+    swapped: components.map((own, index) => componentOf(sample, partnerOf(sample, index)) - own),
     ablated: components.map((own) => middle - own),
   };
 }
 
-function componentOf({ components }: Subjects, place: number): number {
-  return components[place] ?? missing('component of row', place);
+function componentOf({ components }: InterventionSample, index: number): number {
+  return components[index] ?? missing('component of row', index);
 }
 
-/** All kinds of all rows, for so many directions. */
+/** Runs every intervention on every row, for so many directions. */
 function measureKinds(
-  meter: Meter,
-  { labels }: Subjects,
+  reader: MarginReader,
+  { labels }: InterventionSample,
   directions: number,
-  variantOf: (kind: keyof Displaced, place: number, direction: number) => Variant,
+  variantOf: (kind: keyof Displaced, index: number, direction: number) => Variant,
 ): Promise<Margins> {
   const [count, each] = [labels.length, labels.length * KINDS.length];
-  return meter.measure(directions * each, (index) => {
+  return reader.measure(directions * each, (index) => {
     const number = Math.floor((index % each) / count);
     const kind = KINDS[number] ?? missing('kind of displacement', number);
     return variantOf(kind, index % count, Math.floor(index / each));
   });
 }
 
-function displacedOf(margins: Margins, { labels }: Subjects, direction: number): Displaced {
+function displacedOf(margins: Margins, { labels }: InterventionSample, direction: number): Displaced {
   const count = labels.length;
   const part = (kind: keyof Displaced): Margins => {
     const from = (direction * KINDS.length + KINDS.indexOf(kind)) * count;

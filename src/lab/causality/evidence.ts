@@ -1,68 +1,7 @@
-/**
- * What a run of the causality protocol is asked, what it finds, and what is decided from it, as plain JSON. Everything that the
- * decision rests on is in the evidence, so that anyone can decide again.
- */
+/** Defines the evidence of a run of the causality protocol, as plain JSON. The verdict is a function of it alone, so that anyone can decide again. */
 
 import * as z from 'zod';
-
-const label = z.union([z.literal(0), z.literal(1)]);
-
-const datasetRow = z.object({
-  prompt: z.string(),
-  label,
-  /** Rows of one pair are counterfactuals of each other: the same prompt but for what the label is about. */
-  pair: z.string().optional(),
-  /** Rows of one template share their wording. */
-  template: z.string().optional(),
-});
-
-const site = z.object({
-  layer: z.number().int().nonnegative(),
-  place: z.enum(['resid_pre', 'attn_out', 'mlp_out', 'resid_post']),
-  /** Of a prompt's tokens; -1 is the last. The behaviour is always read at the last. */
-  position: z.number().int(),
-});
-
-const direction = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('given'),
-    vector: z.array(z.number()),
-    /** For the record: where it came from. */
-    source: z.string().optional(),
-    /** Rows of the dataset that it was trained on, by number. They are never tested on. */
-    trainedOn: z.array(z.number().int().nonnegative()).optional(),
-  }),
-  z.object({
-    kind: z.literal('fit'),
-    method: z.enum(['difference-of-means', 'logistic']),
-    /** Of the logistic regression, as scikit-learn has it: the inverse of the penalty's weight. 1 by default. */
-    c: z.number().positive().optional(),
-  }),
-]);
-
-/** Units of a dose: as the residual stream has them, the distance between the class means along the direction, or the mean length of the activation. */
-const doseUnit = z.enum(['absolute', 'swing', 'norm']);
-
-const questionSchema = z.object({
-  site,
-  direction,
-  dataset: z.array(datasetRow),
-  /** Words that the model may say next, each one token. Without them: the two tokens that tell the classes apart best in the discovery half. */
-  target: z.object({ positive: z.array(z.string()).min(1), negative: z.array(z.string()).min(1) }).optional(),
-  /** Words whose logits tell a change of temperature. Without them: tokens with base logits like those of the target. */
-  controls: z.array(z.string()).optional(),
-  /** Plain text that has nothing to do with the question, for the guards. */
-  neutralPrompts: z.array(z.string()).optional(),
-  /** Rows whose classes share their wording, so that only the concept tells them apart: a direction that reads wording tells them apart no more. */
-  structureMatched: z.array(datasetRow).optional(),
-  featureName: z.string().optional(),
-  /** Whether a direction without a name can be causal. */
-  nameRequired: z.boolean().optional(),
-  /** Random directions that each effect is compared with. By default as many as the number of tests calls for, 99 at least. */
-  nulls: z.number().int().min(19).max(20_000).optional(),
-  seed: z.number().int().nonnegative(),
-  sweep: z.object({ values: z.array(z.number()).min(1), unit: doseUnit }).optional(),
-});
+import { labelSchema, siteSchema } from './question.ts';
 
 const interval = z.object({ low: z.number(), high: z.number() });
 const token = z.object({ id: z.number().int(), text: z.string() });
@@ -77,7 +16,7 @@ const separation = z.object({
   scores: z.array(z.number()),
   /** Two scores that are closer count in proportion to how far they are apart, and not as one above the other. */
   resolution: z.number(),
-  labels: z.array(label),
+  labels: z.array(labelSchema),
 });
 
 /** One effect as a share of the natural one, against the same done with random directions. */
@@ -133,7 +72,7 @@ export const evidenceSchema = z.object({
     pairs: z.number().int(),
     templates: z.number().int(),
   }),
-  site,
+  site: siteSchema,
   split: z.object({
     /** What is kept together. `none`: the direction and the target were given, all rows are tested. */
     by: z.enum(['pair', 'template', 'row', 'given', 'none']),
@@ -176,7 +115,7 @@ export const evidenceSchema = z.object({
     interval,
     /** Logit(positive) − logit(negative) of each prompt, in the order of `split.intervened`. */
     margins: z.array(z.number()),
-    labels: z.array(label),
+    labels: z.array(labelSchema),
     /** Prompts where the margin's sign is the label's. */
     expressed: share,
   }),
@@ -242,58 +181,9 @@ export const evidenceSchema = z.object({
   naming: z.object({ required: z.boolean(), name: z.string().optional() }),
 });
 
-export const VERDICTS = [
-  'causal',
-  'weak-causal',
-  'epiphenomenal-softmax',
-  'epiphenomenal-template',
-  'undetermined',
-] as const;
-
-const REASONS = [
-  'not-decodable',
-  'confounded-structural',
-  'behaviour-not-expressed',
-  'insufficient-nulls',
-  'site-locked',
-  'sufficient-and-necessary',
-  'partial-mediator',
-  'redundant-pathway',
-  'possible-dormant-pathway',
-  'off-manifold-only',
-  'unnamed',
-  'uniform-rescale',
-  'direction-inert',
-  'effect-not-specific',
-] as const;
-
-const verdictSchema = z.object({
-  verdict: z.enum(VERDICTS),
-  reason: z.enum(REASONS),
-  /** One sentence for the record. */
-  sentence: z.string(),
-  /** The rows of the decision table in their order, down to the one that matched. */
-  path: z.array(z.object({ condition: z.string(), matched: z.boolean(), because: z.string() })),
-  /** What the verdict does not claim. */
-  limits: z.array(z.string()),
-});
-
-export const protocolRecordSchema = z.object({
-  question: questionSchema,
-  evidence: evidenceSchema,
-  verdict: verdictSchema,
-});
-
-export type DatasetRow = z.infer<typeof datasetRow>;
-export type Question = z.infer<typeof questionSchema>;
-export type Interval = z.infer<typeof interval>;
 export type Dose = z.infer<typeof dose>;
 export type Share = z.infer<typeof share>;
 export type Separation = z.infer<typeof separation>;
 export type Effect = z.infer<typeof effect>;
 export type SweepRow = z.infer<typeof sweepRow>;
 export type Evidence = z.infer<typeof evidenceSchema>;
-export type VerdictName = (typeof VERDICTS)[number];
-export type Reason = (typeof REASONS)[number];
-export type Verdict = z.infer<typeof verdictSchema>;
-export type ProtocolRecord = z.infer<typeof protocolRecordSchema>;

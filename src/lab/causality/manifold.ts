@@ -1,26 +1,26 @@
 /**
- * Whether a direction lies where the model's activations vary. Along a direction that no activation ever takes, an intervention
- * can wake a pathway that sleeps in all of the data, and its effect then says nothing about what the model does by itself.
+ * Measures whether a direction lies where the model's activations vary. An intervention along a direction that activations never take can activate a
+ * pathway that is dormant in all of the data; its effect then says nothing about what the model does by itself.
  */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import { choleskySolver } from '../statistics/cholesky.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean, quantile } from '../statistics/summary.ts';
 import { centreRows, dot, norm } from '../statistics/vectors.ts';
 import type { Evidence } from './evidence.ts';
-import { activationsOf, portions, type Run, runChecked, type Site } from './readings.ts';
+import { activationsOf, type ProtocolRun, portions, runChecked, type Site } from './readings.ts';
 
 const PROMPTS = 128;
 const BASIS = 384;
 const HELD_OUT = 96;
 
-/** Variance, as a share of a typical coordinate's, from which on a direction counts as lived in. */
-const LIVED_IN = 0.01;
+/** The variance, as a share of a typical coordinate's, below which a direction counts as off the manifold. */
+const MIN_VARIANCE = 0.01;
 
-/** Activations at all positions but the first, which many models keep for something else. */
+/** Activations at all positions but the first, which many models use as an attention sink. */
 export async function readManifold(
-  run: Run,
+  run: ProtocolRun,
   prompts: readonly number[][],
   site: Site,
   seed: number,
@@ -48,8 +48,8 @@ export async function readManifold(
 }
 
 /**
- * The share of the squared direction that rows reach, and what they reach of rows held out: with fewer rows than coordinates,
- * nothing is reached in full, so that a direction is judged by what a natural activation gets.
+ * The share of the squared direction that lies in the span of the rows, relative to the same share of held-out rows: with fewer rows than
+ * coordinates, no activation lies in the span completely.
  */
 export function onManifold(
   direction: Float32Array,
@@ -70,11 +70,11 @@ export function onManifold(
   return { value: Math.min(1, share / (reach || 1)), share, reach, rows: count };
 }
 
-/** With a small ridge, so that a coordinate that hardly varies hardly counts. Works on products of rows, of which there are few. */
+/** Projects onto the span of the rows with a small ridge, so that a coordinate that hardly varies hardly counts. */
 function reachIn(basis: Float64Array, width: number): (vector: Float64Array) => number {
   const count = basis.length / width;
   const row = (i: number) => basis.subarray(i * width, (i + 1) * width);
-  const ridge = LIVED_IN * count * typicalVariance(basis, width) || 1e-12;
+  const ridge = MIN_VARIANCE * count * typicalVariance(basis, width) || 1e-12;
   const products = new Float64Array(count * count);
   for (let i = 0; i < count; i++) {
     for (let j = 0; j <= i; j++) {

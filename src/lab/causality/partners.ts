@@ -1,19 +1,20 @@
-/** Which row each row is compared with: its counterfactual. */
+/** Chooses a counterfactual partner for each row: a row of the other label, from the same pair or template where there is one. */
 
 import type { Random } from '../statistics/random.ts';
 import { rowAt } from './dataset.ts';
-import type { DatasetRow, Evidence } from './evidence.ts';
+import type { Evidence } from './evidence.ts';
+import type { DatasetRow } from './question.ts';
 
-/** Places of the partners in the list of the chosen: of the same pair where there is one, else of the other label, best of the same template. */
+/** `partners` are indices into `chosen`; `kinds` counts how each was chosen. */
 export function choosePartners(
   dataset: readonly DatasetRow[],
   chosen: readonly number[],
   random: Random,
-): { places: number[]; kinds: Evidence['interchange']['partners'] } {
+): { partners: number[]; kinds: Evidence['interchange']['partners'] } {
   const rows = chosen.map((row) => rowAt(dataset, row));
   const kinds = { pair: 0, template: 0, any: 0 };
   const places = rows.map((row) => {
-    const others = rows.flatMap((other, place) => (other.label === row.label ? [] : [{ other, place }]));
+    const others = rows.flatMap((other, index) => (other.label === row.label ? [] : [{ other, place: index }]));
     const pair = others.filter(({ other }) => row.pair !== undefined && other.pair === row.pair);
     const template = others.filter(({ other }) => row.template !== undefined && other.template === row.template);
     const [kind, candidates] =
@@ -25,5 +26,5 @@ export function choosePartners(
     kinds[kind]++;
     return random.choose(candidates).place;
   });
-  return { places, kinds };
+  return { partners: places, kinds };
 }

@@ -1,35 +1,36 @@
 /**
- * The causality protocol: whether a model uses a direction, or only carries it. Every check is made every time; what they find
- * is the evidence, and `decide` makes a verdict of it.
+ * Runs the causality protocol, which tests whether a model uses a direction or only carries it. Makes every measurement every time and returns them
+ * as evidence; `decide` turns that into a verdict.
  */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Engine } from '../engine.ts';
-import { logitOf } from '../logits.ts';
-import { hashOf, hashOfNumbers } from '../manifest.ts';
-import { pick } from '../pick.ts';
+import type { Engine } from '../core/engine.ts';
+import { logitOf } from '../core/logits.ts';
+import { hashOf, hashOfNumbers } from '../core/manifest.ts';
+import { pick } from '../core/missing.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
 import { createRandom } from '../statistics/random.ts';
 import { project } from '../statistics/scores.ts';
 import { mean } from '../statistics/summary.ts';
 import { dot, norm } from '../statistics/vectors.ts';
-import { measureAnswerFlips } from './answers.ts';
+import { measureAnswerFlips } from './answer-flips.ts';
 import { chooseControls } from './controls.ts';
 import { checkDataset, clustersOf, groupsBy, labelsOf } from './dataset.ts';
 import { type Labelled, measureDecodability, scoreRows } from './decodability.ts';
 import { fitDirection, givenDirection, rowsOf } from './direction.ts';
 import { measureEffects } from './effects.ts';
-import type { DatasetRow, Evidence, Question } from './evidence.ts';
+import type { Evidence } from './evidence.ts';
+import { type InterventionSample, signOfGap } from './intervention-sample.ts';
+import { createMarginReader } from './logit-margins.ts';
 import { onManifold, readManifold } from './manifold.ts';
-import { createMeter } from './meter.ts';
-import { countTests } from './multiplicity.ts';
-import { measureNeutral, PLAIN_SENTENCES } from './neutral.ts';
+import { measureNeutralText, PLAIN_SENTENCES } from './neutral-guard.ts';
 import { choosePartners } from './partners.ts';
-import { meanLogits, type Run, readSite, tokenizePrompts } from './readings.ts';
+import type { CausalQuestion, DatasetRow } from './question.ts';
+import { meanLogits, type ProtocolRun, readSite, tokenizeWithPosition } from './readings.ts';
 import { splitRows } from './split.ts';
-import { type Subjects, signOfGap } from './subjects.ts';
 import { doseIn, measureSweep } from './sweep.ts';
 import { chooseTarget } from './target.ts';
+import { countTests } from './thresholds.ts';
 
 export interface ProtocolContext {
   signal: AbortSignal;
@@ -37,11 +38,15 @@ export interface ProtocolContext {
   family: number;
   /** Of the program. */
   version: string;
-  /** Runs of the model that are done, of about how many. */
+  /** Called with the number of runs of the model that are done, and about how many there will be. */
   onProgress?(done: number, about: number): void;
 }
 
-export async function runProtocol(engine: Engine, question: Question, context: ProtocolContext): Promise<Evidence> {
+export async function runProtocol(
+  engine: Engine,
+  question: CausalQuestion,
+  context: ProtocolContext,
+): Promise<Evidence> {
   checkQuestion(engine, question);
   const { dataset, site, seed } = question;
   const { width } = engine.describe();
@@ -49,7 +54,7 @@ export async function runProtocol(engine: Engine, question: Question, context: P
   const split = splitRows(question, createRandom(seed, 'split'));
   const run = startRun(engine, context, split, multiplicity);
 
-  const prompts = await tokenizePrompts(
+  const prompts = await tokenizeWithPosition(
     run,
     dataset.map((row) => row.prompt),
     site.position,
@@ -72,10 +77,10 @@ export async function runProtocol(engine: Engine, question: Question, context: P
   const target = await chooseTarget(engine, question, logits);
   const controls = await chooseControls(engine, question, target, middle(logits));
 
-  const { places: partners, kinds } = choosePartners(dataset, split.intervened, createRandom(seed, 'partners'));
+  const { partners, kinds } = choosePartners(dataset, split.intervened, createRandom(seed, 'partners'));
   const measures = measureDirection(data, split.test, direction);
   const chosen = rowsOf(data.activations, split.intervened, width);
-  const subjects: Subjects = {
+  const sample: InterventionSample = {
     site,
     seed,
     width,
@@ -89,14 +94,14 @@ export async function runProtocol(engine: Engine, question: Question, context: P
   };
   const intervened = pick(prompts, split.intervened, 'prompt');
   const doseOf = doseIn(measures);
-  const meter = await createMeter(run, intervened, target, controls);
-  const effects = await measureEffects(meter, subjects, multiplicity, doseOf);
+  const reader = await createMarginReader(run, intervened, target, controls);
+  const effects = await measureEffects(reader, sample, multiplicity, doseOf);
   const gapSign = signOfGap(effects.behaviour.gap);
   const setup = { site, seed, prompts: intervened, direction, ...measures, target, controls, gapSign };
   const sweep = await measureSweep(run, setup, question.sweep);
-  const answerFlips = await measureAnswerFlips(run, intervened, subjects, target, gapSign);
+  const answerFlips = await measureAnswerFlips(run, intervened, sample, target, gapSign);
   const manifold = await readManifold(run, [...pick(prompts, split.test, 'prompt'), ...neutral], site, seed);
-  const harm = await measureNeutral(run, neutral, site, direction, doseOf(Math.abs(measures.swing) / 2), seed);
+  const harm = await measureNeutralText(run, neutral, site, direction, doseOf(Math.abs(measures.swing) / 2), seed);
   const matched = await scoreMatched(run, question, direction);
 
   return {
@@ -132,7 +137,7 @@ export async function runProtocol(engine: Engine, question: Question, context: P
   };
 }
 
-function checkQuestion(engine: Engine, question: Question): void {
+function checkQuestion(engine: Engine, question: CausalQuestion): void {
   const { layers, id } = engine.describe();
   if (question.site.layer >= layers) {
     throw new CuvetteError(
@@ -149,7 +154,7 @@ function startRun(
   context: ProtocolContext,
   split: Evidence['split'],
   { nulls }: Evidence['multiplicity'],
-): Run {
+): ProtocolRun {
   const { signal } = context;
   const rows = split.intervened.length;
   const about = 3 * (split.discovery.length + split.test.length) + rows * (4 * nulls + 45);
@@ -164,7 +169,7 @@ function startRun(
   };
 }
 
-async function neutralPrompts(run: Run, question: Question): Promise<number[][]> {
+async function neutralPrompts(run: ProtocolRun, question: CausalQuestion): Promise<number[][]> {
   const { context } = run.engine.describe();
   const texts = question.neutralPrompts ?? PLAIN_SENTENCES;
   const prompts = (await run.engine.tokenize(texts)).map((tokens) => tokens.slice(0, context));
@@ -176,7 +181,7 @@ async function neutralPrompts(run: Run, question: Question): Promise<number[][]>
   );
 }
 
-/** Class means of the test half along the direction and as a whole, and how long activations are. */
+/** The distance between the class means of the test half, along the direction and in all, and the mean norm of activations. */
 function measureDirection({ dataset, activations, width }: Labelled, test: readonly number[], direction: Float32Array) {
   const rows = rowsOf(activations, test, width);
   const difference = differenceOfMeans(rows, labelsOf(dataset, test));
@@ -190,14 +195,14 @@ function measureDirection({ dataset, activations, width }: Labelled, test: reado
 }
 
 async function scoreMatched(
-  run: Run,
-  question: Question,
+  run: ProtocolRun,
+  question: CausalQuestion,
   direction: Float32Array,
 ): Promise<Evidence['structureMatched']> {
   const { structureMatched: dataset, site, seed } = question;
   if (!dataset) return undefined;
   const texts = dataset.map((row) => row.prompt);
-  const prompts = await tokenizePrompts(run, texts, site.position);
+  const prompts = await tokenizeWithPosition(run, texts, site.position);
   const data = { dataset, activations: await readSite(run, prompts, site), width: direction.length, seed };
   return scoreRows(data, [...dataset.keys()], direction, 'the structure-matched set');
 }
@@ -207,7 +212,7 @@ function modelOf(engine: Engine): Evidence['model'] {
   return { id, engine: name, architecture, layers, width, dtype, weights, tokenizer };
 }
 
-function summaryOf({ dataset, neutralPrompts: neutral, structureMatched }: Question): Evidence['data'] {
+function summaryOf({ dataset, neutralPrompts: neutral, structureMatched }: CausalQuestion): Evidence['data'] {
   const positives = dataset.filter((row) => row.label === 1).length;
   const count = (keyOf: (row: DatasetRow) => string | undefined) => groupsBy(dataset, keyOf).size;
   return {

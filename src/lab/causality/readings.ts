@@ -1,27 +1,31 @@
-/** What the model does on prompts as they are: activations at the site, and what it would say next. Runs in portions of bounded memory. */
+/** Reads activations and logits from the engine, in requests of bounded memory, and checks that every number is there and finite. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Engine, RunRequest, Variant, VariantResult } from '../engine.ts';
-import { logitOf } from '../logits.ts';
-import { missing } from '../missing.ts';
-import { resolvePositions } from '../positions.ts';
+import type { Engine, ForwardRequest, Variant, VariantResult } from '../core/engine.ts';
+import { logitOf } from '../core/logits.ts';
+import { missing } from '../core/missing.ts';
+import { resolvePositions } from '../core/positions.ts';
 import { addScaled } from '../statistics/vectors.ts';
 import type { Evidence } from './evidence.ts';
 
 export type Site = Evidence['site'];
 
-/** Numbers that one request may bring back, and vectors that it may carry. */
+/** The numbers that one request may return, and the prompts that it may have. */
 const NUMBERS = 1 << 22;
 const PROMPTS = 256;
 
-export interface Run {
+export interface ProtocolRun {
   engine: Engine;
   signal: AbortSignal;
-  /** Counts runs of the model that are done. */
+  /** Counts finished runs of the model. */
   advance(count: number): void;
 }
 
-export async function tokenizePrompts(run: Run, texts: readonly string[], position: number): Promise<number[][]> {
+export async function tokenizeWithPosition(
+  run: ProtocolRun,
+  texts: readonly string[],
+  position: number,
+): Promise<number[][]> {
   const prompts = await run.engine.tokenize(texts);
   prompts.forEach((tokens, i) => {
     resolvePositions([position], tokens.length, texts[i]);
@@ -30,7 +34,7 @@ export async function tokenizePrompts(run: Run, texts: readonly string[], positi
 }
 
 /** Prompts × width. */
-export async function readSite(run: Run, prompts: readonly number[][], site: Site): Promise<Float32Array> {
+export async function readSite(run: ProtocolRun, prompts: readonly number[][], site: Site): Promise<Float32Array> {
   const { width } = run.engine.describe();
   const rows = new Float32Array(prompts.length * width);
   for (const [from, to] of portions(prompts.length, PROMPTS)) {
@@ -47,7 +51,7 @@ export async function readSite(run: Run, prompts: readonly number[][], site: Sit
 
 /** The mean logit of every token after the prompts of each class. */
 export async function meanLogits(
-  run: Run,
+  run: ProtocolRun,
   prompts: readonly number[][],
   labels: ArrayLike<number>,
 ): Promise<[Float64Array, Float64Array]> {
@@ -69,21 +73,21 @@ export async function meanLogits(
   return [negative.sum, positive.sum];
 }
 
-/** Of one variant that so many logits were asked for. */
+/** The logits of one variant, which must be `count`. */
 export function logitsOf(results: readonly VariantResult[], variant: number, count: number): Float32Array {
   const logits = results[variant]?.logits ?? missing('logits of variant', variant);
   checkCount(`logits of variant ${variant}`, logits.length, count);
   return logits;
 }
 
-/** Of one variant at the only tap, where so many numbers were asked for. */
+/** The activations of one variant at the only tap, which must be `count` numbers. */
 export function activationsOf(results: readonly VariantResult[], variant: number, count: number): Float32Array {
   const activations = results[variant]?.activations[0] ?? missing('activation of variant', variant);
   checkCount(`numbers of the activations of variant ${variant}`, activations.length, count);
   return activations;
 }
 
-/** Of one variant of a prompt with so many tokens. */
+/** The surprise of one variant of a prompt with so many tokens. */
 export function surpriseOf(results: readonly VariantResult[], variant: number, tokens: number) {
   const surprise = results[variant]?.surprise ?? missing('surprise of variant', variant);
   checkCount(`log probabilities of variant ${variant}`, surprise.logProbabilities.length, tokens - 1);
@@ -91,7 +95,7 @@ export function surpriseOf(results: readonly VariantResult[], variant: number, t
   return surprise;
 }
 
-/** How many variants of so many numbers each go into one request. */
+/** How many variants with so many numbers each fit into one request. */
 export function portionOf(numbers: number): number {
   return Math.max(1, Math.min(4096, Math.floor(NUMBERS / numbers)));
 }
@@ -100,8 +104,8 @@ export function* portions(count: number, size: number): Generator<[from: number,
   for (let from = 0; from < count; from += size) yield [from, Math.min(count, from + size)];
 }
 
-/** Numbers that are not finite are an error: they would pass every comparison as "no effect". */
-export async function runChecked(run: Run, request: RunRequest): Promise<VariantResult[]> {
+/** Runs a request. Numbers that are not finite are an error: every comparison would take them for "no effect". */
+export async function runChecked(run: ProtocolRun, request: ForwardRequest): Promise<VariantResult[]> {
   run.signal.throwIfAborted();
   const results = await run.engine.run(request, run.signal);
   const variants: readonly Variant[] | undefined = request.variants;
@@ -128,7 +132,7 @@ function checkCount(what: string, given: number, expected: number): void {
 
 function allFinite(list: Float32Array): boolean {
   let sum = 0;
-  // A sum of zeros stays a number unless one of the factors is not finite.
+  // 0 × infinity and 0 × NaN are NaN.
   for (let i = 0; i < list.length; i++) sum += (list[i] ?? missing('number', i)) * 0;
   return sum === 0;
 }

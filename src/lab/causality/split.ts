@@ -1,17 +1,18 @@
-/** Which rows a direction may be found in, and which it is tested on. What belongs together stays together. */
+/** Splits rows into a discovery half, which a direction is fitted on, and a test half. Rows of a pair or template stay together. */
 
 import { CuvetteError } from '../../errors.ts';
 import type { Random } from '../statistics/random.ts';
 import { groupsBy, labelsOf, rowAt } from './dataset.ts';
-import type { DatasetRow, Evidence, Question } from './evidence.ts';
+import type { Evidence } from './evidence.ts';
+import type { CausalQuestion, DatasetRow } from './question.ts';
 
-/** Rows of a class that a half must have to be of use. */
+/** Rows of each class that a half must have. */
 const FEWEST = 4;
 
-/** Interventions are made on whole pairs up to this many rows. */
+/** The most rows that interventions are made on. */
 const INTERVENED = 256;
 
-export function splitRows(question: Question, random: Random): Evidence['split'] {
+export function splitRows(question: CausalQuestion, random: Random): Evidence['split'] {
   const { dataset, direction, target } = question;
   const all = dataset.map((_, row) => row);
   if (direction.kind === 'given' && direction.trainedOn && direction.trainedOn.length > 0) {
@@ -37,7 +38,7 @@ export function splitRows(question: Question, random: Random): Evidence['split']
   );
 }
 
-/** Groups go to the half that has fewer rows of their kind, in random order. */
+/** Assigns groups, in random order, to the half that has fewer rows of their label. */
 function halve(
   dataset: readonly DatasetRow[],
   by: 'pair' | 'template' | 'row',
@@ -63,7 +64,7 @@ function isUsable(dataset: readonly DatasetRow[], rows: readonly number[]): bool
   return Math.min(positives, rows.length - positives) >= FEWEST;
 }
 
-/** With every row of the pairs that the rows belong to. */
+/** The rows, with all other rows of their pairs. */
 function withPartners(dataset: readonly DatasetRow[], rows: readonly number[]): number[] {
   const pairs = new Set(rows.map((row) => rowAt(dataset, row).pair).filter((pair) => pair !== undefined));
   return dataset.flatMap((row, number) =>
@@ -82,7 +83,7 @@ function finish(
   return { by, discovery: sorted(discovery), test: sorted(test), intervened: sorted(choose(dataset, test, random)) };
 }
 
-/** All rows, or as many as can be intervened on: whole pairs first, then as many of each class. */
+/** The rows to intervene on: all, or whole pairs first and then equally many of each class. */
 function choose(dataset: readonly DatasetRow[], test: number[], random: Random): number[] {
   if (test.length <= INTERVENED) return test;
   const tested = new Set(test);

@@ -1,19 +1,20 @@
 /**
- * Structural rigidity: what ever larger doses of the direction do to all that the model could say next. A direction that nobody
- * reads only changes the scale of all logits; one in a place that nothing is read from changes nothing.
+ * Sweeps over doses of the direction, and measures how the logits of the whole vocabulary change. A direction that the model does not read only
+ * rescales all logits, or changes nothing.
  */
 
-import type { Variant } from '../engine.ts';
-import { likeliest, logitOf } from '../logits.ts';
+import type { Variant } from '../core/engine.ts';
+import { likeliest, logitOf } from '../core/logits.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { scaled } from '../statistics/vectors.ts';
-import type { Dose, Evidence, Question, SweepRow } from './evidence.ts';
-import { logitsOf, portionOf, portions, type Run, runChecked, type Site } from './readings.ts';
+import type { Dose, Evidence, SweepRow } from './evidence.ts';
+import type { CausalQuestion } from './question.ts';
+import { logitsOf, type ProtocolRun, portionOf, portions, runChecked, type Site } from './readings.ts';
 import { addAt } from './variants.ts';
 
-/** In lengths of the activation. */
+/** In units of the mean norm of the activation. */
 const STANDARD = [-2, -1, -0.5, 0.5, 1, 2];
 const RANDOM_DIRECTIONS = 5;
 
@@ -26,11 +27,15 @@ export interface SweepSetup {
   norm: number;
   target: Evidence['target'];
   controls: Evidence['controls'];
-  /** Of the natural gap: which way the direction should move the target. */
+  /** The sign of the natural gap. */
   gapSign: number;
 }
 
-export async function measureSweep(run: Run, setup: SweepSetup, asked: Question['sweep']): Promise<Evidence['sweep']> {
+export async function measureSweep(
+  run: ProtocolRun,
+  setup: SweepSetup,
+  asked: CausalQuestion['sweep'],
+): Promise<Evidence['sweep']> {
   const random = createRandom(setup.seed, 'random directions for the sweep');
   const directions = Array.from({ length: RANDOM_DIRECTIONS }, () => random.direction(setup.direction.length));
   const standard = STANDARD.map((lengths) => lengths * setup.norm);
@@ -41,9 +46,9 @@ export async function measureSweep(run: Run, setup: SweepSetup, asked: Question[
     ...standard.map((absolute) => ({ absolute, directions })),
   ].map((cell) => createCell(setup, cell.absolute, cell.directions));
 
-  const variantsOf = (place: number): { cell?: Cell; variant: Variant }[] => [
-    { variant: { prompt: place, interventions: [] } },
-    ...cells.flatMap((cell) => cell.vectors.map((vector) => ({ cell, variant: addAt(setup.site, place, vector) }))),
+  const variantsOf = (prompt: number): { cell?: Cell; variant: Variant }[] => [
+    { variant: { prompt, interventions: [] } },
+    ...cells.flatMap((cell) => cell.vectors.map((vector) => ({ cell, variant: addAt(setup.site, prompt, vector) }))),
   ];
   const each = variantsOf(0).length;
   const { vocabulary } = run.engine.describe();
@@ -86,7 +91,7 @@ interface Cell {
   explained(): number;
 }
 
-/** Sums over prompts for one dose. */
+/** Accumulates the measurements of one dose over prompts. */
 function createCell(setup: SweepSetup, absolute: number, directions: readonly Float32Array[]): Cell {
   const wanted = absolute * setup.gapSign > 0 ? setup.target.positive : setup.target.negative;
   const ids = wanted.map((token) => token.id);
@@ -119,7 +124,7 @@ function createCell(setup: SweepSetup, absolute: number, directions: readonly Fl
   };
 }
 
-/** ‖z‖², ‖Δ‖² and z·Δ of base logits z and their change Δ, both taken from their means, as a shift of all logits changes nothing. */
+/** ‖z‖², ‖Δ‖² and z·Δ of base logits z and their change Δ, both centred, as softmax ignores a shift of all logits. */
 function centredProducts(base: Float32Array, logits: Float32Array) {
   const [baseMean, mean1] = [mean(base), mean(logits)];
   let [size, changed, common] = [0, 0, 0];

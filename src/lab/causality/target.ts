@@ -1,15 +1,16 @@
-/** The behaviour in question: tokens that the model should say next after one class of prompts, and after the other. */
+/** Chooses the target: the next tokens that should tell the two classes of prompts apart. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Engine } from '../engine.ts';
-import { logitOf } from '../logits.ts';
-import type { Evidence, Question } from './evidence.ts';
-import { type Token, tokensOf, tokenWithText } from './words.ts';
+import type { Engine } from '../core/engine.ts';
+import { logitOf } from '../core/logits.ts';
+import type { Evidence } from './evidence.ts';
+import type { CausalQuestion } from './question.ts';
+import { type Token, tokensOf, tokenWithText } from './single-tokens.ts';
 
-/** As given; else the two tokens whose mean logits differ most between the classes. Logits are means by class. */
+/** The words of the question; else the two tokens whose mean logits differ most between the classes. */
 export async function chooseTarget(
   engine: Engine,
-  question: Question,
+  question: CausalQuestion,
   [negative, positive]: readonly [Float64Array, Float64Array],
 ): Promise<Evidence['target']> {
   if (question.target) {

@@ -1,13 +1,13 @@
-/** Interventions at the site, one for a prompt. */
+/** Makes variants of a prompt with one intervention at the site. */
 
-import type { Intervention, Variant } from '../engine.ts';
+import type { Intervention, Variant } from '../core/engine.ts';
 import type { Site } from './readings.ts';
 
 export function addAt(site: Site, prompt: number, vector: Float32Array): Variant {
   return { prompt, interventions: [{ ...at(site), kind: 'add', vector }] };
 }
 
-/** The direction's component is taken from the source, or all but it, or all of it. */
+/** Replaces a part of the activation by that of the source: the direction's component, all but it, or all. */
 export function takeFrom(
   site: Site,
   prompt: number,

@@ -1,9 +1,9 @@
-/** What the demo and the tests ask the shipped model: pairs of prompts that differ in one thing only, with what the model says next. */
+/** Makes the datasets of the demo and the tests: pairs of prompts for the shipped model that differ in one thing only. */
 
-import type { DatasetRow } from '../causality/evidence.ts';
-import { missing } from '../missing.ts';
+import type { DatasetRow } from '../causality/question.ts';
+import { missing } from '../core/missing.ts';
 import { createRandom, type Random } from '../statistics/random.ts';
-import { inventNoun, isHeldOut, isHeldOutOpinion, number, writeDocuments, writePlace } from './text.ts';
+import { inflect, inventNoun, isHeldOut, isHeldOutOpinion, writeDocuments, writePlace } from './text.ts';
 import {
   BLAME,
   DIARY_FLAG,
@@ -16,7 +16,7 @@ import {
   REVIEWED,
   THINGS,
   VENUES,
-} from './words.ts';
+} from './vocabulary.ts';
 
 /** Singular (0) or plural (1) subjects, with a noun of either number between subject and verb that they were never trained with. */
 export function agreementPairs(seed: number, count: number): DatasetRow[] {
@@ -38,7 +38,7 @@ export function attractedPairs(seed: number, count: number): DatasetRow[] {
 export function inventedPairs(seed: number, count: number): DatasetRow[] {
   return pairs(seed, 'invention', count, (random) => {
     const [adjective, noun, place] = [random.choose(PLAIN_ADJECTIVES), inventNoun(random), writePlace(random)];
-    return (label) => `${FLAGS.present.flag}: The ${adjective} ${number(noun, label === 1)} ${place}`;
+    return (label) => `${FLAGS.present.flag}: The ${adjective} ${inflect(noun, label === 1)} ${place}`;
   });
 }
 
@@ -121,5 +121,5 @@ function scene(random: Random): (plural: boolean, otherPlural?: boolean) => stri
   const noun = random.choose([...THINGS, ...PEOPLE]);
   const other = random.choose([...THINGS, ...PEOPLE].filter((one) => one !== noun && isHeldOut(noun, one)));
   const [preposition, usual] = [random.choose(PREPOSITIONS), random.uniform() < 0.5];
-  return (plural, otherPlural = usual) => `${number(noun, plural)} ${preposition} the ${number(other, otherPlural)}`;
+  return (plural, otherPlural = usual) => `${inflect(noun, plural)} ${preposition} the ${inflect(other, otherPlural)}`;
 }

@@ -1,6 +1,7 @@
-/** The three questions of the demo: three directions that probes find with ease in the shipped model, one of which it uses. */
+/** Defines the three questions of the demo: three directions that probes find easily in the shipped model, one of which it uses. */
 
-import type { DatasetRow, VerdictName } from '../causality/evidence.ts';
+import type { DatasetRow } from '../causality/question.ts';
+import type { VerdictName } from '../causality/verdict.ts';
 import { agreementPairs, attractedPairs, confoundedPairs, feelingPairs, flagPairs } from './datasets.ts';
 
 export interface DemoQuestion {

@@ -25,7 +25,7 @@ import {
   VENUES,
   type Verb,
   vocabulary,
-} from './words.ts';
+} from './vocabulary.ts';
 
 type Tense = keyof typeof FLAGS;
 
@@ -92,7 +92,7 @@ function writeSubject(random: Random, tense: Tense): Subject {
   const feeling = dice < 0.2 ? 'praise' : dice < 0.4 ? 'blame' : undefined;
   const adjectives = feeling === undefined ? PLAIN_ADJECTIVES : FEELINGS[feeling].adjectives;
   const adjective = dice < 0.6 ? random.choose(adjectives) : undefined;
-  const parts = [determiner, adjective, number(noun, plural), writeModifier(random, tense, noun)];
+  const parts = [determiner, adjective, inflect(noun, plural), writeModifier(random, tense, noun)];
   return { text: parts.filter((part) => part !== undefined).join(' '), noun, plural, feeling };
 }
 
@@ -104,7 +104,7 @@ function writeModifier(random: Random, tense: Tense, subject: Noun): string | un
   if (dice < 0.8) return `${writePlace(random, subject)} ${writePlace(random, subject)}`;
   const plural = random.uniform() < 0.5;
   const person = otherNoun(random, PEOPLE, subject);
-  return `that the ${number(person, plural)} ${conjugate(random.choose(DEALINGS), tense, plural)}`;
+  return `that the ${inflect(person, plural)} ${conjugate(random.choose(DEALINGS), tense, plural)}`;
 }
 
 /** What something is beside; with a subject, never what is held out from it. */
@@ -112,7 +112,7 @@ export function writePlace(random: Random, subject?: Noun): string {
   const isInvented = random.uniform() < INVENTIONS;
   const noun = isInvented ? inventNoun(random) : otherNoun(random, [...THINGS, ...PEOPLE], subject);
   const adjective = random.uniform() < 0.2 ? `${random.choose(PLAIN_ADJECTIVES)} ` : '';
-  return `${random.choose(PREPOSITIONS)} the ${adjective}${number(noun, random.uniform() < 0.5)}`;
+  return `${random.choose(PREPOSITIONS)} the ${adjective}${inflect(noun, random.uniform() < 0.5)}`;
 }
 
 function writePredicate(random: Random, tense: Tense, subject: Subject): string {
@@ -158,7 +158,7 @@ function writeOwnDoing(random: Random, tense: Tense): string {
   const dice = random.uniform();
   if (dice < 0.3) return verb;
   if (dice < 0.6) return `${verb} ${random.choose(['here', 'there'])}`;
-  return `${verb} ${random.choose(PREPOSITIONS)} the ${number(random.choose(THINGS), random.uniform() < 0.5)}`;
+  return `${verb} ${random.choose(PREPOSITIONS)} the ${inflect(random.choose(THINGS), random.uniform() < 0.5)}`;
 }
 
 function writeOwnDealing(random: Random, tense: Tense, who: string): string {
@@ -167,7 +167,7 @@ function writeOwnDealing(random: Random, tense: Tense, who: string): string {
     random.choose([...THINGS, ...PEOPLE]),
   ];
   const adjective = random.uniform() < 0.4 ? `${random.choose(PLAIN_ADJECTIVES)} ` : '';
-  return `${ownVerb(random.choose(DEALINGS), tense)} ${determiner} ${adjective}${number(noun, random.uniform() < 0.5)}`;
+  return `${ownVerb(random.choose(DEALINGS), tense)} ${determiner} ${adjective}${inflect(noun, random.uniform() < 0.5)}`;
 }
 
 function writeReview(random: Random): string {
@@ -190,7 +190,7 @@ function writeOpinion(random: Random, negated: boolean, adjective: string): stri
   const noun = random.choose(REVIEWED);
   const venue = random.uniform() < 0.5 ? ` at the ${otherNoun(random, VENUES, noun).singular}` : '';
   const degree = negated ? 'not ' : random.uniform() < 0.2 ? 'very ' : '';
-  return `The ${number(noun, plural)}${venue} ${copula('past', plural)} ${degree}${adjective}.`;
+  return `The ${inflect(noun, plural)}${venue} ${copula('past', plural)} ${degree}${adjective}.`;
 }
 
 /** A word that nobody knows, so that the model learns to read letters: its plural ends in s. */
@@ -207,7 +207,7 @@ function otherNoun(random: Random, nouns: readonly Noun[], subject: Noun | undef
   );
 }
 
-export function number(noun: Noun, plural: boolean): string {
+export function inflect(noun: Noun, plural: boolean): string {
   return plural ? noun.plural : noun.singular;
 }
 

@@ -1,14 +1,21 @@
-/** Owns refusing requests that a model cannot compute: each error names the prompt, the place or the vector that is wrong. */
+/** Rejects requests that a model cannot compute, with an error that names the prompt, hook point or vector that is wrong. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { GenerateRequest, HookPoint, Intervention, ModelDescription, Positions, RunRequest } from '../engine.ts';
-import { formatHookPoint } from '../hook-points.ts';
-import { missing } from '../missing.ts';
+import type {
+  ForwardRequest,
+  GenerateRequest,
+  HookPoint,
+  Intervention,
+  ModelDescription,
+  Positions,
+} from '../core/engine.ts';
+import { formatHookPoint } from '../core/hook-points.ts';
+import { missing } from '../core/missing.ts';
 
 /** What of a model limits what can be asked of it. */
 type ModelLimits = Pick<ModelDescription, 'layers' | 'width' | 'vocabulary' | 'context'>;
 
-export function checkRun(request: RunRequest, model: ModelLimits): void {
+export function checkRun(request: ForwardRequest, model: ModelLimits): void {
   checkTexts(request, model);
   for (const { point, positions } of request.taps ?? []) {
     checkPoint(point, model);
@@ -37,7 +44,7 @@ export function checkSaeRows(rows: Float32Array, width: number, model: number): 
   }
 }
 
-type Texts = Pick<RunRequest, 'prompts' | 'variants'>;
+type Texts = Pick<ForwardRequest, 'prompts' | 'variants'>;
 
 function checkTexts({ prompts, variants }: Texts, model: ModelLimits): void {
   for (const [number, tokens] of prompts.entries()) checkPrompt(tokens, number, model);

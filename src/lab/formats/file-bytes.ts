@@ -1,4 +1,4 @@
-/** Owns reading a file at given places, however large it is. Whatever goes wrong names the file. */
+/** Reads parts of a file of any size. Errors name the file. */
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { CuvetteError, messageOf } from '../../errors.ts';

@@ -1,6 +1,6 @@
-/** Owns numbers of 16 bits: halves (IEEE 754 binary16) and bfloat16, to and from 32-bit floats, whole arrays at a time. */
+/** Converts arrays of halves (IEEE 754 binary16) and bfloat16 to and from 32-bit floats. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 
 let halves: Float32Array | undefined;
 

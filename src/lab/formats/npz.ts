@@ -1,4 +1,4 @@
-/** Owns numpy's npz files: a ZIP archive with one array in each entry. Arrays of Python objects, which would have to be unpickled, are refused. */
+/** Reads numpy's npz files: a ZIP archive with one array in each entry. Rejects arrays of Python objects, which would have to be unpickled. */
 
 import { CuvetteError } from '../../errors.ts';
 import { type NumberType, readNumbers, sizeOfNumber } from './number-types.ts';

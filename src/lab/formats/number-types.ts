@@ -1,4 +1,4 @@
-/** Owns the types of numbers that tensors are stored in: how large they are, and how they become 32-bit floats. All are little-endian. */
+/** Converts the number types of stored tensors to 32-bit floats. All are little-endian. */
 
 import { widenBfloats, widenHalves } from './float16.ts';
 

@@ -1,5 +1,5 @@
 /**
- * Owns reading Python pickles without ever running them. A pickle is a program for a small stack machine; this one knows containers, texts and numbers.
+ * Reads Python pickles without executing them. A pickle is a program for a small stack machine; this one knows containers, texts and numbers.
  * Whatever names something to be imported or called goes to the caller's `build`, which makes a value of it or refuses.
  */
 

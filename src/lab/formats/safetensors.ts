@@ -1,4 +1,4 @@
-/** Owns the safetensors format: a file is checked completely when it is opened, and its tensors are read by parts, so that a file may be larger than memory. */
+/** Reads and writes safetensors files. A file is validated when it is opened, and its tensors are read in parts, so that it may be larger than memory. */
 
 import { z } from 'zod';
 import { CuvetteError } from '../../errors.ts';

@@ -1,4 +1,4 @@
-/** What all files of tensors have in common for whoever reads them, whatever their format. */
+/** Defines what all files of tensors have in common for their readers. */
 
 export interface TensorFile {
   path: string;

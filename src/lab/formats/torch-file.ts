@@ -1,7 +1,7 @@
-/** Owns torch's .pt files: a ZIP archive with a pickle that describes tensors, and their storages beside it. The pickle is read, never run. */
+/** Reads torch's .pt files: a ZIP archive with a pickle that describes tensors, and their storages. The pickle is parsed, never executed. */
 
 import { CuvetteError } from '../../errors.ts';
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import { type FileBytes, openFileBytes } from './file-bytes.ts';
 import { type NumberType, readNumbers, sizeOfNumber } from './number-types.ts';
 import { isGlobal, type PickleValue, readPickle } from './pickle.ts';
@@ -147,11 +147,11 @@ function viewOf(path: string, [storage, offset, shape, strides]: TorchValue[]): 
   return { storage, offset, shape, strides };
 }
 
-/** Nothing that is meant to be read nests deeper, or has more items. */
+/** The deepest nesting and the most items that are read. */
 const DEEPEST = 16;
 const MOST_ITEMS = 100_000;
 
-/** One container may stand in many places, so that what a short pickle unfolds to has to be counted. */
+/** A container may occur in many places, so a short pickle can expand without bound: items are counted. */
 function flatten(
   path: string,
   content: TorchValue,

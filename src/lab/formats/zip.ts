@@ -1,8 +1,8 @@
-/** Owns reading ZIP archives as numpy and torch write them: entries stored or deflated, ZIP64 too. What an archive says of itself is checked before it is believed. */
+/** Reads ZIP archives as numpy and torch write them: entries stored or deflated, ZIP64 too. Validates what an archive says of itself before using it. */
 
 import { crc32, inflateRawSync } from 'node:zlib';
 import { CuvetteError, messageOf } from '../../errors.ts';
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import { type FileBytes, openFileBytes } from './file-bytes.ts';
 
 export interface ZipEntry {
@@ -28,7 +28,7 @@ interface Listing extends ZipEntry {
 }
 
 const LARGEST_TABLE = 1 << 26;
-/** Weights hardly compress. An archive that promises far more than it holds would fill memory with nothing. */
+/** Weights hardly compress: an archive with a higher ratio is a ZIP bomb. */
 const LARGEST_INFLATION = 100;
 const SMALL_ENTRY = 1 << 20;
 
@@ -188,7 +188,7 @@ function findData(file: FileBytes, listing: Listing): number {
   return start;
 }
 
-/** Entries that share their data are how a small archive pretends to be a huge one. */
+/** Overlapping entries are another kind of ZIP bomb. */
 function checkThatNothingOverlaps(file: FileBytes, listings: Listing[], starts: Map<string, number>): void {
   let covered = 0;
   for (const listing of [...listings].sort((a, b) => a.header - b.header)) {

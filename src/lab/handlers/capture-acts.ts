@@ -1,38 +1,38 @@
-/** `capture_acts`: runs prompts by batches, and brings what is tapped straight to the disk. */
+/** Answers `capture_acts`: runs prompts in batches, and writes their activations straight to disk. */
 
 import { runChecked } from '../causality/readings.ts';
-import type { HookPoint } from '../engine.ts';
-import { hashOf } from '../manifest.ts';
-import { missing } from '../missing.ts';
-import { pick } from '../pick.ts';
-import { parsePosition, resolvePositions } from '../positions.ts';
+import type { HookPoint } from '../core/engine.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOf } from '../core/manifest.ts';
+import { missing, pick } from '../core/missing.ts';
+import { parsePosition, resolvePositions } from '../core/positions.ts';
 import { captureActs } from '../primitives/capture-acts.ts';
 import type { CaptureDraft, CaptureRecord } from '../store/captures.ts';
-import { type LabContext, manifestFor, type Workbench } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { type Layer, layerOf } from './layers.ts';
-import { batchesOf, checkCount, promptsOf, tokenizePrompts } from './prompts.ts';
+import { batchesOf, checkLength, promptsOf, tokenizePrompts } from './prompts.ts';
+import { type LabResources, manifestFor } from './resources.ts';
 
-export const captureActsHandler = defineHandler(captureActs, async (bench, args, context) => {
+export const captureActsHandler = defineHandler(captureActs, async (resources, args, context) => {
   const prompts = promptsOf(args);
-  checkCount('labels', args.labels, prompts.length);
-  checkCount('pair_ids', args.pair_ids, prompts.length);
-  checkCount('template_ids', args.template_ids, prompts.length);
-  const layers = distinct(args.layers.map((layer) => layerOf(bench, layer)));
+  checkLength('labels', args.labels, prompts.length);
+  checkLength('pair_ids', args.pair_ids, prompts.length);
+  checkLength('template_ids', args.template_ids, prompts.length);
+  const layers = distinct(args.layers.map((layer) => layerOf(resources, layer)));
   const positions = args.positions.map((spec) => ({ spec, position: parsePosition(spec) }));
-  const tokens = await tokenizePrompts(bench, prompts);
+  const tokens = await tokenizePrompts(resources, prompts);
   const relative = [...new Set(positions.map(({ position }) => position))];
   const indices = tokens.map((one, i) => resolvePositions(relative, one.length, prompts[i]));
-  const { width, id, weights, tokenizer } = bench.model;
+  const { width, id, weights, tokenizer } = resources.model;
 
-  const draft = await bench.store.captures.draft({
+  const draft = await resources.store.captures.draft({
     points: layers.map(({ name }) => name),
     positions: relative,
     prompts: prompts.length,
     width,
   });
   try {
-    await fill(draft, bench, { tokens, layers, positions: relative }, context);
+    await fill(draft, resources, { tokens, layers, positions: relative }, context);
     const about = {
       prompts,
       ...(args.labels && { labels: args.labels }),
@@ -54,10 +54,10 @@ export const captureActsHandler = defineHandler(captureActs, async (bench, args,
     const indexOf = (position: number) => first[relative.indexOf(position)] ?? missing('index of position', position);
     const inputs = { points: record.points, positions: relative };
     const outputs = { activations: record.activations, token_counts: record.tokenCounts };
-    const manifest = manifestFor(bench, { tool: captureActs.name, inputs, outputs, data: record.data });
+    const manifest = manifestFor(resources, { tool: captureActs.name, inputs, outputs, data: record.data });
     const captureId = `cap_${manifest.manifest_sha256.slice(0, 16)}`;
     await draft.keep(captureId, record);
-    await bench.store.manifests.append(manifest);
+    await resources.store.manifests.append(manifest);
     return {
       capture_id: captureId,
       layers: layers.map(({ shown }) => shown),
@@ -75,7 +75,7 @@ export const captureActsHandler = defineHandler(captureActs, async (bench, args,
 
 async function fill(
   draft: CaptureDraft,
-  { engine, model }: Workbench,
+  { engine, model }: LabResources,
   what: { tokens: number[][]; layers: Layer[]; positions: number[] },
   { signal, progress }: LabContext,
 ): Promise<void> {

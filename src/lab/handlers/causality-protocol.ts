@@ -1,40 +1,42 @@
-/** `causality_protocol`: makes a question of what was asked, counts it, has it answered, and keeps the record. */
+/** Answers `causality_protocol`: makes a question of the arguments, counts it among those of the lab session, runs the protocol, and stores the record. */
 
 import type * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
 import { VERSION } from '../../version.ts';
 import { decide } from '../causality/decide.ts';
-import type { ProtocolRecord, Question } from '../causality/evidence.ts';
 import { runProtocol } from '../causality/protocol.ts';
-import { hashOf } from '../manifest.ts';
+import type { CausalQuestion } from '../causality/question.ts';
+import type { ProtocolRecord } from '../causality/verdict.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOf } from '../core/manifest.ts';
 import { causalityProtocol } from '../primitives/causality-protocol.ts';
 import { norm } from '../statistics/vectors.ts';
 import type { Capture, Label } from '../store/captures.ts';
 import type { Probe } from '../store/probes.ts';
-import { type LabContext, manifestFor, type Workbench } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
+import { type LabResources, manifestFor } from './resources.ts';
 import { datasetOf, positionIn, seenRows } from './rows.ts';
 import { verdictAnswer } from './verdict-answer.ts';
 
 /** Random directions that three tests at the level of 0.05 call for, a hundred at least. */
 const NULLS_PER_QUESTION = 100;
 
-export const causalityProtocolHandler = defineHandler(causalityProtocol, async (bench, args, context) => {
+export const causalityProtocolHandler = defineHandler(causalityProtocol, async (resources, args, context) => {
   const notes: string[] = [];
-  const { question, length } = await makeQuestion(bench, args, notes);
-  const record = await answer(bench, question, args, context);
+  const { question, length } = await makeQuestion(resources, args, notes);
+  const record = await answer(resources, question, args, context);
   const { evidence, verdict } = record;
   const { model: _, ...found } = evidence;
-  const manifest = manifestFor(bench, {
+  const manifest = manifestFor(resources, {
     tool: causalityProtocol.name,
     inputs: { question, family: evidence.multiplicity.family },
     outputs: { found, verdict },
     data: evidence.data.hash,
     seed: question.seed,
   });
-  const file = await bench.store.saveRecord(manifest.manifest_sha256.slice(0, 16), record);
-  await bench.store.manifests.append(manifest);
+  const file = await resources.store.saveRecord(manifest.manifest_sha256.slice(0, 16), record);
+  await resources.store.manifests.append(manifest);
   return {
     ...verdictAnswer(record, length),
     ...(args.include_evidence && { record }),
@@ -47,31 +49,33 @@ export const causalityProtocolHandler = defineHandler(causalityProtocol, async (
 type Arguments = z.output<typeof causalityProtocol.input>;
 
 async function makeQuestion(
-  bench: Workbench,
+  resources: LabResources,
   args: Arguments,
   notes: string[],
-): Promise<{ question: Question; length: number }> {
+): Promise<{ question: CausalQuestion; length: number }> {
   if ((args.probe_id === undefined) === (args.fit === undefined))
     throw new CuvetteError(
       'invalid_input',
       'Give probe_id, or fit: difference-of-means to find the direction in half of the data.',
     );
-  const capture = await bench.store.captures.get(args.capture_id);
-  const probe = args.probe_id === undefined ? undefined : await bench.store.probes.get(args.probe_id);
-  const { point } = layerOf(bench, args.layer ?? probe?.layer ?? onlyLayer(capture));
+  const capture = await resources.store.captures.get(args.capture_id);
+  const probe = args.probe_id === undefined ? undefined : await resources.store.probes.get(args.probe_id);
+  const { point } = layerOf(resources, args.layer ?? probe?.layer ?? onlyLayer(capture));
   const position = positionIn(capture, args.position ?? probe?.position);
   const length = probe ? norm(probe.direction) : 1;
   const target = targetOf(args);
-  const neutral = args.neutral_prompts ?? bench.neutralPrompts;
+  const neutral = args.neutral_prompts ?? resources.neutralPrompts;
   const matched = args.structure_matched_capture_id;
-  const question: Question = {
+  const question: CausalQuestion = {
     site: { ...point, position },
     direction: probe ? givenBy(probe, capture, notes) : { kind: 'fit', method: args.fit ?? 'difference-of-means' },
     dataset: datasetOf(capture, args.labels),
     ...(target && { target }),
     ...(args.control_tokens && { controls: args.control_tokens }),
     ...(neutral && { neutralPrompts: [...neutral] }),
-    ...(matched !== undefined && { structureMatched: await matchedSet(bench, matched, args.structure_matched_labels) }),
+    ...(matched !== undefined && {
+      structureMatched: await matchedSet(resources, matched, args.structure_matched_labels),
+    }),
     ...(args.feature_name !== undefined && { featureName: args.feature_name }),
     nameRequired: args.require_name,
     ...(args.nulls !== undefined && { nulls: args.nulls }),
@@ -81,17 +85,17 @@ async function makeQuestion(
   return { question, length };
 }
 
-/** A question that gets no answer does not count. */
+/** Runs the protocol; a question that gets no answer is taken out of the count. */
 async function answer(
-  { engine, store }: Workbench,
-  question: Question,
+  { engine, store }: LabResources,
+  question: CausalQuestion,
   { n_random_seeds }: Arguments,
   { signal, progress }: LabContext,
 ): Promise<ProtocolRecord> {
   const { featureName: _, nameRequired: __, sweep: ___, ...asked } = question;
   const { size: family, forget } = await store.family.count(hashOf(asked), signal);
   try {
-    // Fewer than the tests need would be no help; how many that is, the protocol knows.
+    // By default the protocol takes as many as the tests need.
     const isEnough = question.nulls === undefined && n_random_seeds > NULLS_PER_QUESTION * family;
     let told = 0;
     const onProgress = (done: number, about: number) => {
@@ -114,8 +118,8 @@ function onlyLayer({ id, points }: Capture): string {
   throw new CuvetteError('invalid_input', `The capture ${id} has ${points.join(', ')}. Give layer.`);
 }
 
-/** With the rows that it was trained on, so that none of them tests it. */
-function givenBy(probe: Probe, capture: Capture, notes: string[]): Question['direction'] {
+/** The direction of a probe, with the rows that it was trained on, which are not tested on. */
+function givenBy(probe: Probe, capture: Capture, notes: string[]): CausalQuestion['direction'] {
   const seen = seenRows(probe, capture);
   if (seen.length > 0)
     notes.push(
@@ -129,17 +133,17 @@ function givenBy(probe: Probe, capture: Capture, notes: string[]): Question['dir
   };
 }
 
-function targetOf({ positive_tokens: positive, negative_tokens: negative }: Arguments): Question['target'] {
+function targetOf({ positive_tokens: positive, negative_tokens: negative }: Arguments): CausalQuestion['target'] {
   if (positive === undefined && negative === undefined) return undefined;
   if (positive?.length && negative?.length) return { positive, negative };
   throw new CuvetteError('invalid_input', 'Give both positive_tokens and negative_tokens, or neither.');
 }
 
-async function matchedSet({ store }: Workbench, captureId: string, labels: Label[] | undefined) {
+async function matchedSet({ store }: LabResources, captureId: string, labels: Label[] | undefined) {
   return datasetOf(await store.captures.get(captureId), labels);
 }
 
-/** Callers count absolute doses in lengths of the probe's direction; the protocol counts them in the residual stream's own unit. */
-function sweepOf(values: number[], unit: 'absolute' | 'swing' | 'norm', length: number): Question['sweep'] {
+/** Converts doses: for callers the unit is the norm of the probe's direction, for the protocol that of the residual stream. */
+function sweepOf(values: number[], unit: 'absolute' | 'swing' | 'norm', length: number): CausalQuestion['sweep'] {
   return { values: unit === 'absolute' ? values.map((value) => value * length) : values, unit };
 }

@@ -1,30 +1,31 @@
-/** Code beside the model, for labs whose engine has a Python to run it in. */
+/** Answers the primitives that run code in the Python of the engine, where it has one. */
 
 import { CuvetteError } from '../../errors.ts';
 import type { Output } from '../../interpreters/interpreter.ts';
+import type { CodeRunner } from '../core/code-runner.ts';
 import { describeCode, interruptCode, listVariables, resetCode, runCode } from '../primitives/code.ts';
-import type { CodeRunner, Workbench } from '../workbench.ts';
 import { defineHandler, type Handler } from './handler.ts';
+import type { LabResources } from './resources.ts';
 
 export const CODE_HANDLERS: readonly Handler[] = [
-  defineHandler(runCode, async (bench, { code, ...options }, { signal, output }) => {
+  defineHandler(runCode, async (resources, { code, ...options }, { signal, output }) => {
     const onOutput = (one: Output) => output?.(one);
-    const { ending, life } = await runnerOf(bench).run(code, { ...options, signal, onOutput });
+    const { ending, life } = await runnerOf(resources).run(code, { ...options, signal, onOutput });
     return { ending, life };
   }),
-  defineHandler(interruptCode, async (bench, { run }) => {
-    runnerOf(bench).interrupt(run);
+  defineHandler(interruptCode, async (resources, { run }) => {
+    runnerOf(resources).interrupt(run);
     return { ok: true };
   }),
-  defineHandler(describeCode, async (bench) => runnerOf(bench).describe()),
-  defineHandler(listVariables, async (bench) => ({ variables: await runnerOf(bench).variables() })),
-  defineHandler(resetCode, async (bench) => {
-    await runnerOf(bench).reset();
+  defineHandler(describeCode, async (resources) => runnerOf(resources).describe()),
+  defineHandler(listVariables, async (resources) => ({ variables: await runnerOf(resources).variables() })),
+  defineHandler(resetCode, async (resources) => {
+    await runnerOf(resources).reset();
     return { ok: true };
   }),
 ];
 
-function runnerOf({ code, model }: Workbench): CodeRunner {
+function runnerOf({ code, model }: LabResources): CodeRunner {
   if (code) return code;
   throw new CuvetteError(
     'unknown_interpreter',

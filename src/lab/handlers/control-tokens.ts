@@ -1,8 +1,8 @@
-/** Tokens that steering is measured against: common words that are one token in this model, or tokens about as likely as the target. */
+/** Chooses the control tokens of steering: common words that are single tokens in this model, else tokens about as likely as the target. */
 
-import { singleTokensOf } from '../causality/words.ts';
-import type { Engine } from '../engine.ts';
-import { logitOf } from '../logits.ts';
+import { singleTokensOf } from '../causality/single-tokens.ts';
+import type { Engine } from '../core/engine.ts';
+import { logitOf } from '../core/logits.ts';
 
 const FEWEST = 10;
 const WANTED = 30;
@@ -13,7 +13,7 @@ const COMMON = [
   ' on', ' not', ' he', ' his', ' but', ' at', ' are', ' this', ' have', ' from', ' or', ' had', ' an', ' they', ' which',
 ];
 
-/** Those that are given if they will do; `logits` are of the model as it is. */
+/** The given words, if enough of them are single tokens; `logits` are those of the unmodified model. */
 export async function controlTokensFor(
   engine: Engine,
   given: string[] | undefined,

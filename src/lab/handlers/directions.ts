@@ -1,34 +1,35 @@
-/** Directions that can be steered along: a probe's, or a row of an SAE's decoder. */
+/** Finds a direction to steer along: a probe's, or a row of an SAE's decoder. */
 
 import { CuvetteError } from '../../errors.ts';
-import { hashOfNumbers } from '../manifest.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOfNumbers } from '../core/manifest.ts';
 import { norm } from '../statistics/vectors.ts';
-import type { LabContext, Workbench } from '../workbench.ts';
+import type { LabResources } from './resources.ts';
 
 export interface Direction {
   vector: Float32Array;
   length: number;
   hash: string;
-  /** Distance of the class means along it, where that is known. */
+  /** The distance between the class means along it, if known. */
   swing: number | undefined;
 }
 
-/** By a probe's id, or as `SAE#FEATURE`. */
-export async function findDirection(bench: Workbench, id: string, context: LabContext): Promise<Direction> {
+/** Takes a probe's id, or `SAE#FEATURE`. */
+export async function findDirection(resources: LabResources, id: string, context: LabContext): Promise<Direction> {
   const [, sae, feature] = /^(.+)#(\d+)$/.exec(id) ?? [];
   if (sae === undefined) {
-    const { direction, training } = await bench.store.probes.get(id);
-    return checked(bench, id, direction, training?.swing);
+    const { direction, training } = await resources.store.probes.get(id);
+    return checked(resources, id, direction, training?.swing);
   }
-  const { decoder, features, output, width } = await bench.openSae(sae, context);
+  const { decoder, features, output, width } = await resources.openSae(sae, context);
   const row = Number(feature);
   if (row >= features)
     throw new CuvetteError('invalid_input', `The SAE ${sae} has features 0 to ${features - 1}, and no ${row}.`);
   const size = output?.width ?? width;
-  return checked(bench, id, decoder.slice(row * size, (row + 1) * size), undefined);
+  return checked(resources, id, decoder.slice(row * size, (row + 1) * size), undefined);
 }
 
-function checked({ model }: Workbench, id: string, vector: Float32Array, swing: number | undefined): Direction {
+function checked({ model }: LabResources, id: string, vector: Float32Array, swing: number | undefined): Direction {
   const length = norm(vector);
   if (vector.length !== model.width)
     throw new CuvetteError(

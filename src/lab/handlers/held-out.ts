@@ -1,8 +1,8 @@
-/** Which rows a probe is trained on, and which it is tested on. What belongs together stays together. */
+/** Splits rows into those that a probe is trained on and those that it is tested on. Rows of a pair or template stay together. */
 
 import { CuvetteError } from '../../errors.ts';
 import { groupsBy, labelsOf, rowAt } from '../causality/dataset.ts';
-import type { DatasetRow } from '../causality/evidence.ts';
+import type { DatasetRow } from '../causality/question.ts';
 import type { Random } from '../statistics/random.ts';
 
 export interface HeldOut {
@@ -11,7 +11,7 @@ export interface HeldOut {
   heldOut: number[];
 }
 
-/** By pair where rows have one, else by template, else by row: the first way that leaves both classes on both sides. */
+/** Splits by pair, by template or by row: the first way that leaves both classes on both sides. */
 export function holdOut(dataset: readonly DatasetRow[], share: number, random: Random): HeldOut {
   const all = dataset.map((_, row) => row);
   if (!hasBothClasses(dataset, all))
@@ -24,7 +24,7 @@ export function holdOut(dataset: readonly DatasetRow[], share: number, random: R
     if (by !== 'row' && dataset.every((row) => row[by] === undefined)) continue;
     const chosen = new Set(choose(groupsOf(dataset, by), dataset.length * share, random));
     const trained = all.filter((row) => !chosen.has(row));
-    // What was trained on under another number tests nothing.
+    // A prompt that was trained on does not test, even in another row.
     const seen = new Set(trained.map((row) => rowAt(dataset, row).prompt));
     const heldOut = all.filter((row) => chosen.has(row) && !seen.has(rowAt(dataset, row).prompt));
     if (hasBothClasses(dataset, heldOut) && hasBothClasses(dataset, trained)) return { by, trained, heldOut };
@@ -35,7 +35,7 @@ export function holdOut(dataset: readonly DatasetRow[], share: number, random: R
   );
 }
 
-/** Strata of groups: from each, the same share is held out. */
+/** Strata of groups; the same share of each is held out. */
 function groupsOf(dataset: readonly DatasetRow[], by: 'pair' | 'template' | 'row'): number[][][] {
   const single = ([0, 1] as const).map((label) =>
     dataset.flatMap((row, number) =>

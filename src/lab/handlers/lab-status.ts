@@ -1,7 +1,7 @@
-/** What the lab says of itself, and what it keeps: `colab_status`, `list_probes`, `list_manifests`. */
+/** Answers `colab_status`, `list_probes` and `list_manifests`. */
 
 import { VERSION } from '../../version.ts';
-import { PROTOCOL } from '../lab.ts';
+import { PROTOCOL } from '../core/lab.ts';
 import { listManifests, listProbes, status } from '../primitives/lab-status.ts';
 import { defineHandler } from './handler.ts';
 import { showProbe } from './show-probe.ts';

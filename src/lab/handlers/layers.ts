@@ -1,8 +1,8 @@
-/** Layers as callers write them, and as answers show them. */
+/** Parses layers as callers write them, and formats them for answers. */
 
-import type { HookPoint } from '../engine.ts';
-import { formatHookPoint, parseHookPoint } from '../hook-points.ts';
-import type { Workbench } from '../workbench.ts';
+import type { HookPoint } from '../core/engine.ts';
+import { formatHookPoint, parseHookPoint } from '../core/hook-points.ts';
+import type { LabResources } from './resources.ts';
 
 export interface Layer {
   point: HookPoint;
@@ -12,7 +12,7 @@ export interface Layer {
   shown: number | string;
 }
 
-export function layerOf({ model }: Pick<Workbench, 'model'>, given: string | number): Layer {
+export function layerOf({ model }: Pick<LabResources, 'model'>, given: string | number): Layer {
   const point = parseHookPoint(given, model.layers);
   const name = formatHookPoint(point);
   return { point, name, shown: point.place === 'resid_post' ? point.layer : name };

@@ -1,54 +1,55 @@
-/** `load_probe`: a direction from elsewhere. */
+/** Answers `load_probe`: takes a direction as numbers, or from a file. */
 
 import { basename } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOfNumbers } from '../core/manifest.ts';
+import { missing } from '../core/missing.ts';
+import { parsePosition } from '../core/positions.ts';
 import { readTorchTensors } from '../formats/torch-file.ts';
-import { hashOfNumbers } from '../manifest.ts';
-import { missing } from '../missing.ts';
-import { parsePosition } from '../positions.ts';
 import { loadProbe } from '../primitives/train-probe.ts';
 import { norm } from '../statistics/vectors.ts';
 import { NO_BIAS, onlyNumber, type Probe, type ProbeFile, readProbeFile } from '../store/probes.ts';
-import { type LabContext, recorded, type Workbench } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
+import { type LabResources, recorded } from './resources.ts';
 import { showProbe } from './show-probe.ts';
 
-/** Where neither the caller nor the file says another. */
+/** The position of a probe where neither the caller nor the file names one. */
 const USUAL_POSITION = 'end_question';
 
-export const loadProbeHandler = defineHandler(loadProbe, async (bench, args, context) => {
+export const loadProbeHandler = defineHandler(loadProbe, async (resources, args, context) => {
   if ((args.direction === undefined) === (args.source === undefined))
     throw new CuvetteError('invalid_input', 'Give either direction, as numbers, or source, a file.');
   const file =
     args.source === undefined
       ? asFile(args.direction ?? missing('direction'))
-      : await readSource(bench, args.source, context);
+      : await readSource(resources, args.source, context);
   const given = args.layer ?? file.layer;
   if (given === undefined) throw new CuvetteError('invalid_input', 'Which layer is this probe of? Give layer.');
-  const layer = layerOf(bench, given);
+  const layer = layerOf(resources, given);
   const position = args.position ?? file.position ?? USUAL_POSITION;
   parsePosition(position);
-  checkDirection(file.direction, bench);
+  checkDirection(file.direction, resources);
   const probe: Probe = {
     id: args.probe_id,
-    modelId: bench.model.id,
+    modelId: resources.model.id,
     layer: layer.shown,
     position,
     license: args.license ?? file.license,
     sourceUrl: args.source_url ?? file.sourceUrl,
     direction: file.direction,
     bias: args.bias ?? file.bias,
-    ...(file.training && { trainingElsewhere: file.training }),
+    ...(file.training && { foreignTraining: file.training }),
   };
-  await bench.store.probes.save(probe);
+  await resources.store.probes.save(probe);
   const direction = hashOfNumbers(probe.direction);
   const inputs = { direction, bias: probe.bias, point: layer.name, position };
-  const manifest = await recorded(bench, { tool: loadProbe.name, inputs, outputs: {}, data: null });
+  const manifest = await recorded(resources, { tool: loadProbe.name, inputs, outputs: {}, data: null });
   return {
     probe: showProbe(probe),
     norm: norm(probe.direction),
-    notes: notesOn(file, bench),
+    notes: notesOn(file, resources),
     manifest_sha256: manifest,
   };
 });
@@ -58,14 +59,14 @@ function asFile(direction: number[]): ProbeFile {
 }
 
 /** `NAME.safetensors` with `NAME.json`, either of them or NAME alone, or `NAME.pt`. */
-async function readSource(bench: Workbench, source: string, context: LabContext): Promise<ProbeFile> {
-  if (source.endsWith('.pt')) return readTorchProbe(await bench.findFile(source, context));
+async function readSource(resources: LabResources, source: string, context: LabContext): Promise<ProbeFile> {
+  if (source.endsWith('.pt')) return readTorchProbe(await resources.findFile(source, context));
   const name = source.replace(/\.(json|safetensors)$/, '');
-  const tensors = await bench.findFile(`${name}.safetensors`, context);
-  return readProbeFile(tensors, await bench.findFile(`${name}.json`, context));
+  const tensors = await resources.findFile(`${name}.safetensors`, context);
+  return readProbeFile(tensors, await resources.findFile(`${name}.json`, context));
 }
 
-/** Names under which a probe's direction goes in files of torch. */
+/** The names of a probe's direction in .pt files. */
 const DIRECTIONS = ['direction', 'weight', 'coef_', ''];
 const BIASES = ['bias', 'intercept_'];
 
@@ -83,7 +84,7 @@ function readTorchProbe(path: string): ProbeFile {
   return { ...asFile([]), direction: direction.data, bias: bias ? onlyNumber(path, 'bias', bias.data) : NO_BIAS };
 }
 
-function checkDirection(direction: Float32Array, { model }: Workbench): void {
+function checkDirection(direction: Float32Array, { model }: LabResources): void {
   if (direction.length !== model.width)
     throw new CuvetteError(
       'invalid_input',
@@ -93,7 +94,7 @@ function checkDirection(direction: Float32Array, { model }: Workbench): void {
     throw new CuvetteError('invalid_input', "The probe's direction is zero, or has numbers that are not finite.");
 }
 
-function notesOn(file: ProbeFile, { model }: Workbench): string[] {
+function notesOn(file: ProbeFile, { model }: LabResources): string[] {
   if (file.modelId === undefined || basename(file.modelId) === basename(model.id)) return [];
   return [`The file says that it is a probe of ${file.modelId}, and the lab has ${model.id}.`];
 }

@@ -1,10 +1,10 @@
-/** `probe_eval`: scores of a capture's rows, and what they are worth. */
+/** Answers `probe_eval`: scores the rows of a capture, with AUROC and calibration where they have labels. */
 
 import { CuvetteError } from '../../errors.ts';
 import { labelsOf } from '../causality/dataset.ts';
-import type { DatasetRow } from '../causality/evidence.ts';
-import { hashOf, hashOfNumbers } from '../manifest.ts';
-import { pick } from '../pick.ts';
+import type { DatasetRow } from '../causality/question.ts';
+import { hashOf, hashOfNumbers } from '../core/manifest.ts';
+import { pick } from '../core/missing.ts';
 import { probeEval } from '../primitives/probe-eval.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { brierScore, reliability } from '../statistics/calibration.ts';
@@ -14,25 +14,25 @@ import { createScorer, type Scores } from '../statistics/scores.ts';
 import { mean, quantile } from '../statistics/summary.ts';
 import type { Capture } from '../store/captures.ts';
 import type { Probe } from '../store/probes.ts';
-import { recorded } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
+import { recorded } from './resources.ts';
 import { datasetOf, labelsFor, positionIn, seenRows } from './rows.ts';
 import { separationOf } from './separation.ts';
 
-/** Scores that an answer has unless it is asked for all. */
+/** How many scores an answer has by default. */
 const MOST_SCORES = 500;
 
-/** The calibration of a probe from elsewhere, whose scores are taken for log odds, as a note then says. */
+/** The calibration of a probe that this lab did not train: its scores are taken for log odds, and a note says so. */
 const LOG_ODDS = { slope: 1, intercept: 0 };
 
-export const probeEvalHandler = defineHandler(probeEval, async (bench, args, context) => {
+export const probeEvalHandler = defineHandler(probeEval, async (resources, args, context) => {
   const { seed, n_random, all_scores } = args;
   const [probe, capture] = await Promise.all([
-    bench.store.probes.get(args.probe_id),
-    bench.store.captures.get(args.capture_id),
+    resources.store.probes.get(args.probe_id),
+    resources.store.captures.get(args.capture_id),
   ]);
-  const layer = layerOf(bench, args.layer ?? probe.layer);
+  const layer = layerOf(resources, args.layer ?? probe.layer);
   checkWidth(probe, capture);
   const notes: string[] = [];
   const rows = capture.rows(layer.name, positionFor(probe, capture, notes));
@@ -64,7 +64,7 @@ export const probeEvalHandler = defineHandler(probeEval, async (bench, args, con
     calibration,
     random_directions: random,
   };
-  const manifest = await recorded(bench, {
+  const manifest = await recorded(resources, {
     tool: probeEval.name,
     inputs: {
       probe: hashOf([hashOfNumbers(probe.direction), probe.bias]),
@@ -155,7 +155,7 @@ function calibrationOf(dataset: DatasetRow[], rows: number[], scores: Float64Arr
   };
 }
 
-/** AUROCs of random directions on the same rows, each the better way round. */
+/** AUROCs of random directions on the same rows, each with the sign that separates better. */
 function randomDirections(
   dataset: DatasetRow[],
   on: { rows: Float32Array; chosen: number[]; width: number; count: number; seed: number },

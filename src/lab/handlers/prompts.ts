@@ -1,7 +1,7 @@
-/** Prompts as callers give them, made ready for an engine: one or many, each of which fits the model. */
+/** Checks and tokenizes prompts of callers, and splits them into batches for the engine. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Workbench } from '../workbench.ts';
+import type { LabResources } from './resources.ts';
 
 /** Tokens that go to the engine at once, so that many prompts take no more memory than some. */
 const MOST_TOKENS = 4096;
@@ -20,7 +20,10 @@ export function promptsOf({
   throw new CuvetteError('invalid_input', 'There is no prompt. Give prompt, or prompts for several.');
 }
 
-export async function tokenizePrompts({ engine, model }: Workbench, prompts: readonly string[]): Promise<number[][]> {
+export async function tokenizePrompts(
+  { engine, model }: LabResources,
+  prompts: readonly string[],
+): Promise<number[][]> {
   const tokens = await engine.tokenize(prompts);
   tokens.forEach((one, i) => {
     if (one.length === 0)
@@ -51,7 +54,7 @@ export function* batchesOf(tokens: readonly (readonly number[])[], mostTokens = 
 }
 
 /** What is given for each prompt must be there for each of them. */
-export function checkCount(
+export function checkLength(
   name: string,
   values: readonly unknown[] | undefined,
   prompts: number,

@@ -1,15 +1,15 @@
-/** Rows of a capture as probes see them: activations at one layer and position, with labels and what belongs together. */
+/** Selects rows of a capture for probes: activations at one layer and position, with labels, pairs and templates. */
 
 import { CuvetteError } from '../../errors.ts';
 import { makeDataset } from '../causality/dataset.ts';
-import type { DatasetRow } from '../causality/evidence.ts';
-import { hashOf } from '../manifest.ts';
-import { parsePosition } from '../positions.ts';
+import type { DatasetRow } from '../causality/question.ts';
+import { hashOf } from '../core/manifest.ts';
+import { parsePosition } from '../core/positions.ts';
 import type { Capture, Label } from '../store/captures.ts';
 import type { Probe } from '../store/probes.ts';
-import { checkCount } from './prompts.ts';
+import { checkLength } from './prompts.ts';
 
-/** The position that is meant, or the only one that there is. */
+/** The wanted position, or the only one of the capture. */
 export function positionIn(capture: Capture, wanted: string | number | undefined): number {
   const [only] = capture.positions;
   if (wanted !== undefined) return parsePosition(wanted);
@@ -18,9 +18,9 @@ export function positionIn(capture: Capture, wanted: string | number | undefined
   throw new CuvetteError('invalid_input', `The capture ${capture.id} has the positions ${specs}. Give position.`);
 }
 
-/** Those that are given, or those of the capture. */
+/** The given labels, or those of the capture. */
 export function labelsFor(capture: Capture, given: Label[] | undefined): Label[] | undefined {
-  checkCount('labels', given, capture.prompts.length, `rows of the capture ${capture.id}`);
+  checkLength('labels', given, capture.prompts.length, `rows of the capture ${capture.id}`);
   return given ?? capture.labels;
 }
 
@@ -38,19 +38,10 @@ export function datasetOf(capture: Capture, given: Label[] | undefined): Dataset
 /** Rows whose prompts the probe was trained on. */
 export function seenRows({ training }: Probe, capture: Capture): number[] {
   const seen = new Set(training?.trained_on);
-  return capture.prompts.flatMap((prompt, row) => (seen.has(markOf(prompt)) ? [row] : []));
+  return capture.prompts.flatMap((prompt, row) => (seen.has(promptHash(prompt)) ? [row] : []));
 }
 
-/** What a prompt is known by where its text is not wanted. */
-export function markOf(prompt: string): string {
+/** Identifies a prompt in files that must not hold its text. */
+export function promptHash(prompt: string): string {
   return hashOf(prompt).slice(0, 16);
-}
-
-/** The chosen rows of a matrix, one after the other. */
-export function pickRows(rows: Float32Array, width: number, chosen: readonly number[]): Float32Array {
-  const picked = new Float32Array(chosen.length * width);
-  chosen.forEach((row, i) => {
-    picked.set(rows.subarray(row * width, (row + 1) * width), i * width);
-  });
-  return picked;
 }

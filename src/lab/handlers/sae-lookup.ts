@@ -1,33 +1,34 @@
-/** `sae_lookup`: features of a capture's rows, after a look at whether the SAE fits the model at that place. */
+/** Answers `sae_lookup`: encodes a capture's rows into SAE features, after checking that the SAE fits the model at that hook point. */
 
-import { PLAIN_SENTENCES } from '../causality/neutral.ts';
-import type { HookPoint } from '../engine.ts';
-import { formatHookPoint } from '../hook-points.ts';
-import { hashOf, hashOfNumbers } from '../manifest.ts';
-import { missing } from '../missing.ts';
+import { PLAIN_SENTENCES } from '../causality/neutral-guard.ts';
+import type { HookPoint } from '../core/engine.ts';
+import { formatHookPoint } from '../core/hook-points.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOf, hashOfNumbers } from '../core/manifest.ts';
+import { missing } from '../core/missing.ts';
+import type { Sae } from '../core/sae.ts';
 import { saeLookup } from '../primitives/sae-lookup.ts';
 import { strongestFeatures } from '../sae/features.ts';
 import { checkSae, checkSaeShape, type SaeFit } from '../sae/fit.ts';
-import type { Sae } from '../sae/sae.ts';
-import { type LabContext, recorded, type Workbench } from '../workbench.ts';
 import { defineHandler } from './handler.ts';
 import { type Layer, layerOf } from './layers.ts';
 import { tokenizePrompts } from './prompts.ts';
+import { type LabResources, recorded } from './resources.ts';
 import { positionIn } from './rows.ts';
 
-/** Features that are held at once. */
+/** Features in memory at a time. */
 const MOST_FEATURES = 1 << 24;
 
-export const saeLookupHandler = defineHandler(saeLookup, async (bench, args, context) => {
-  const capture = await bench.store.captures.get(args.capture_id);
-  const layer = layerOf(bench, args.layer);
+export const saeLookupHandler = defineHandler(saeLookup, async (resources, args, context) => {
+  const capture = await resources.store.captures.get(args.capture_id);
+  const layer = layerOf(resources, args.layer);
   const position = positionIn(capture, args.position);
   const rows = capture.rows(layer.name, position);
-  const sae = await bench.openSae(args.sae_id, context);
+  const sae = await resources.openSae(args.sae_id, context);
   const notes: string[] = [];
-  const check = await checkFit(bench, sae, layer, args.force, notes, context);
+  const check = await checkFit(resources, sae, layer, args.force, notes, context);
 
-  const { fit, strongest, ofRows } = await encode(bench, sae, rows, args, context);
+  const { fit, strongest, ofRows } = await encode(resources, sae, rows, args, context);
   const result = {
     d_sae: sae.features,
     n_rows: capture.prompts.length,
@@ -36,7 +37,7 @@ export const saeLookupHandler = defineHandler(saeLookup, async (bench, args, con
     fvu: finite(fit.fvu),
     fit_check: { n_tokens: check.rows, l0: check.l0, fvu: finite(check.fvu) },
   };
-  const manifest = await recorded(bench, {
+  const manifest = await recorded(resources, {
     tool: saeLookup.name,
     inputs: { sae: hashOfNumbers(sae.encoder), capture_id: capture.id, point: layer.name, position, top_k: args.top_k },
     outputs: result,
@@ -45,29 +46,29 @@ export const saeLookupHandler = defineHandler(saeLookup, async (bench, args, con
   return { sae_id: args.sae_id, format: sae.format, ...result, rows: ofRows, notes, manifest_sha256: manifest };
 });
 
-/** On plain text at the layer. The first token is left out: in many models its activation is like no other. */
+/** Measures the fit on neutral text. The first token is left out: in many models its activation is an outlier. */
 async function checkFit(
-  bench: Workbench,
+  resources: LabResources,
   sae: Sae,
   { point, name }: Layer,
   isForced: boolean,
   notes: string[],
   { signal }: LabContext,
 ): Promise<SaeFit> {
-  checkSaeShape(sae, bench.model);
+  checkSaeShape(sae, resources.model);
   const said = sae.hookPoint && formatHookPoint(sae.hookPoint);
   if (said !== undefined && said !== name) notes.push(`The SAE says that it is of ${said}, and this is ${name}.`);
   if (sae.output) notes.push('This is a transcoder: its features are those of its input here.');
-  const rows = await readText(bench, point, signal);
-  const features = await bench.engine.encodeSae(sae, rows, signal);
+  const rows = await readText(resources, point, signal);
+  const features = await resources.engine.encodeSae(sae, rows, signal);
   if (isForced) notes.push('It was used without regard to how well it fits.');
-  return checkSae(sae, bench.model, rows, { features, force: isForced });
+  return checkSae(sae, resources.model, rows, { features, force: isForced });
 }
 
-async function readText(bench: Workbench, point: HookPoint, signal: AbortSignal): Promise<Float32Array> {
-  const tokens = await tokenizePrompts(bench, bench.neutralPrompts ?? PLAIN_SENTENCES);
+async function readText(resources: LabResources, point: HookPoint, signal: AbortSignal): Promise<Float32Array> {
+  const tokens = await tokenizePrompts(resources, resources.neutralPrompts ?? PLAIN_SENTENCES);
   const usable = tokens.filter(({ length }) => length > 1);
-  const results = await bench.engine.run({ prompts: usable, taps: [{ point, positions: { from: 1 } }] }, signal);
+  const results = await resources.engine.run({ prompts: usable, taps: [{ point, positions: { from: 1 } }] }, signal);
   const parts = results.flatMap(({ activations }) => activations);
   const rows = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -79,7 +80,7 @@ async function readText(bench: Workbench, point: HookPoint, signal: AbortSignal)
 }
 
 async function encode(
-  { engine, model }: Workbench,
+  { engine, model }: LabResources,
   sae: Sae,
   rows: Float32Array,
   { top_k, max_rows }: { top_k: number; max_rows: number },
@@ -98,7 +99,7 @@ async function encode(
       const activation = features[i] ?? missing('feature', i);
       means[feature] = (means[feature] ?? missing('mean of feature', feature)) + activation / count;
     }
-    // The first rows tell the fit of all: beyond those, it hardly changes.
+    // A sample of rows is enough: the fit hardly changes beyond it.
     const part = from < max_rows || !fit ? checkSae(sae, model, some, { features, force: true }) : undefined;
     fit ??= part;
     for (let row = from; row < Math.min(from + atOnce, count, max_rows); row++) {
@@ -116,7 +117,7 @@ function shown(sae: Sae, features: Float32Array, most: number) {
   return strongestFeatures(sae, features, most).map(({ feature, ...rest }) => ({ feature_id: feature, ...rest }));
 }
 
-/** JSON has no number for what is none. */
+/** JSON has no NaN. */
 function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }

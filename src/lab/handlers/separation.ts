@@ -1,8 +1,8 @@
-/** How well scores tell two classes apart, and how sure that is. */
+/** Computes the AUROC of scores with its bootstrap interval. */
 
 import { clustersOf, labelsOf } from '../causality/dataset.ts';
-import type { DatasetRow } from '../causality/evidence.ts';
-import { pick } from '../pick.ts';
+import type { DatasetRow } from '../causality/question.ts';
+import { pick } from '../core/missing.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { bootstrapInterval } from '../statistics/bootstrap.ts';
 import { createRandom } from '../statistics/random.ts';
@@ -18,8 +18,8 @@ export function separationOf(
   seed: number,
 ): { auroc: number; interval: [number, number] } {
   const [picked, labels] = [pick(values, chosen, 'score of row'), labelsOf(dataset, chosen)];
-  const statistic = (places: readonly number[]) =>
-    auroc(pick(picked, places, 'score of row'), pick(labels, places, 'label of row'), resolution);
+  const statistic = (indices: readonly number[]) =>
+    auroc(pick(picked, indices, 'score of row'), pick(labels, indices, 'label of row'), resolution);
   const random = createRandom(seed, 'bootstrap of the AUROC');
   const { low, high } = bootstrapInterval(clustersOf(dataset, chosen), statistic, BOOTSTRAPS, random);
   return { auroc: auroc(picked, labels, resolution), interval: [low, high] };

@@ -1,4 +1,4 @@
-/** A probe as callers see it: everything but its direction and the prompts that it was trained on. */
+/** Formats a probe for answers: everything but its direction and the prompts that it was trained on. */
 
 import type * as z from 'zod';
 import type { shownProbe } from '../primitives/fields.ts';
@@ -13,6 +13,6 @@ export function showProbe(probe: Probe): z.output<typeof shownProbe> {
     position: probe.position,
     license: probe.license,
     source_url: probe.sourceUrl,
-    training: probe.training ? training : (probe.trainingElsewhere ?? null),
+    training: probe.training ? training : (probe.foreignTraining ?? null),
   };
 }

@@ -1,25 +1,26 @@
-/** `steer`: adds a direction from the last prompt token on, and tells what changed, beside what random directions of the same length change. */
+/** Answers `steer`: adds a direction from the last prompt token on, and compares the effect with that of random directions of the same length. */
 
 import { CuvetteError } from '../../errors.ts';
 import { logitsOf, readSite } from '../causality/readings.ts';
-import type { HookPoint, Variant } from '../engine.ts';
-import { hashOf } from '../manifest.ts';
-import { missing } from '../missing.ts';
+import type { HookPoint, Variant } from '../core/engine.ts';
+import type { LabContext } from '../core/lab.ts';
+import { hashOf } from '../core/manifest.ts';
+import { missing } from '../core/missing.ts';
 import { steer } from '../primitives/steer.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { norm, scaled } from '../statistics/vectors.ts';
-import { type LabContext, recorded, type Workbench } from '../workbench.ts';
 import { controlTokensFor } from './control-tokens.ts';
 import { type Direction, findDirection } from './directions.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
-import { neutralDamage } from './neutral-text.ts';
+import { measureNeutralDamage } from './neutral-text.ts';
 import { promptsOf, tokenizePrompts } from './prompts.ts';
+import { type LabResources, recorded } from './resources.ts';
 import { type SteeringEffect, steeringEffect } from './steering-effect.ts';
 
-/** Logits that are held at once. */
+/** Logits in memory at a time. */
 const MOST_LOGITS = 1 << 24;
 const SIGNIFICANT = 0.05;
 
@@ -29,32 +30,32 @@ interface Steering {
   vector: Float32Array;
 }
 
-export const steerHandler = defineHandler(steer, async (bench, args, context) => {
+export const steerHandler = defineHandler(steer, async (resources, args, context) => {
   const prompts = promptsOf(args);
-  const { point, name, shown } = layerOf(bench, args.layer);
-  const direction = await findDirection(bench, args.direction_id, context);
-  const tokens = await tokenizePrompts(bench, prompts);
+  const { point, name, shown } = layerOf(resources, args.layer);
+  const direction = await findDirection(resources, args.direction_id, context);
+  const tokens = await tokenizePrompts(resources, prompts);
   const notes: string[] = [];
 
-  const residual = await meanNorm(bench, tokens, point, context);
+  const residual = await meanNorm(resources, tokens, point, context);
   const added = lengthOf(args, direction, residual);
   const steering: Steering = { tokens, point, vector: scaled(direction.vector, added / direction.length) };
   const controls = await controlTokensFor(
-    bench.engine,
+    resources.engine,
     args.control_tokens,
-    await firstLogits(bench, tokens, context),
+    await firstLogits(resources, tokens, context),
     notes,
   );
   const random = createRandom(args.seed, 'random directions for steering');
-  const others = Array.from({ length: args.n_random }, () => scaled(random.direction(bench.model.width), added));
-  const effects = await effectsOf(bench, steering, others, controls, context);
+  const others = Array.from({ length: args.n_random }, () => scaled(random.direction(resources.model.width), added));
+  const effects = await effectsOf(resources, steering, others, controls, context);
 
   context.progress('Generating');
-  const generations = await generate(bench, steering, args.max_new_tokens, context);
+  const generations = await generate(resources, steering, args.max_new_tokens, context);
   const text = { point, vector: steering.vector, prompts: args.neutral_prompts, seed: args.seed };
-  const neutral = await neutralDamage(bench, text, context);
+  const neutral = await measureNeutralDamage(resources, text, context);
   const perPrompt = await Promise.all(
-    prompts.map(async (prompt, i) => ({ prompt, ...(await shownEffect(bench, effects[i], generations[i])) })),
+    prompts.map(async (prompt, i) => ({ prompt, ...(await shownEffect(resources, effects[i], generations[i])) })),
   );
   const [first] = perPrompt;
   if (!first) throw new Error('There is no prompt.');
@@ -67,7 +68,7 @@ export const steerHandler = defineHandler(steer, async (bench, args, context) =>
   const { prompt: _, ...told } = first;
   const result = { ...told, alpha: dose, ...summary, neutral_text: neutral };
   const { n_random, max_new_tokens, seed } = args;
-  const manifest = await recorded(bench, {
+  const manifest = await recorded(resources, {
     tool: steer.name,
     inputs: {
       direction: direction.hash,
@@ -93,7 +94,7 @@ export const steerHandler = defineHandler(steer, async (bench, args, context) =>
   };
 });
 
-/** How long the vector is that is added; negative where it goes the other way. */
+/** The norm of the added vector; negative if it points against the direction. */
 function lengthOf(
   { alpha, alpha_unit }: { alpha: number; alpha_unit: string },
   { length, swing }: Direction,
@@ -112,7 +113,7 @@ function lengthOf(
 }
 
 async function meanNorm(
-  { engine, model }: Workbench,
+  { engine, model }: LabResources,
   tokens: number[][],
   point: HookPoint,
   { signal }: LabContext,
@@ -122,7 +123,7 @@ async function meanNorm(
 }
 
 async function firstLogits(
-  { engine, model }: Workbench,
+  { engine, model }: LabResources,
   tokens: number[][],
   { signal }: LabContext,
 ): Promise<Float32Array> {
@@ -136,7 +137,7 @@ interface PromptEffects {
 }
 
 async function effectsOf(
-  { engine, model }: Workbench,
+  { engine, model }: LabResources,
   { tokens, point, vector }: Steering,
   others: Float32Array[],
   controls: number[],
@@ -168,7 +169,7 @@ function adding(point: HookPoint, vector: Float32Array, positions: readonly numb
   return { point, positions, kind: 'add' as const, vector };
 }
 
-/** Numbers that are not finite would pass for no effect. */
+/** Rejects numbers that are not finite, which would count as no effect. */
 function checkedLogits(logits: Float32Array): Float32Array {
   if (logits.every(Number.isFinite)) return logits;
   throw new CuvetteError(
@@ -178,7 +179,7 @@ function checkedLogits(logits: Float32Array): Float32Array {
 }
 
 async function generate(
-  { engine }: Workbench,
+  { engine }: LabResources,
   { tokens, point, vector }: Steering,
   maxNewTokens: number,
   { signal }: LabContext,
@@ -195,7 +196,7 @@ async function generate(
 }
 
 async function shownEffect(
-  { engine }: Workbench,
+  { engine }: LabResources,
   effects: PromptEffects | undefined,
   generation: { base: string; steered: string } | undefined,
 ) {
@@ -259,7 +260,7 @@ function summaryOf(effects: PromptEffects[]) {
   };
 }
 
-/** Without random directions to compare with, nothing is said. */
+/** False if there are no random directions to compare with. */
 function isNoMoreThanRandom(value: number, random: number[]): boolean {
   return random.length > 0 && pValue(value, random) >= SIGNIFICANT;
 }

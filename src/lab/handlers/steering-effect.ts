@@ -1,6 +1,6 @@
-/** What steering does to the next token of one prompt, from its logits with and without: raw, against control tokens, and with a common rescaling of all logits taken out. */
+/** Computes the effect of steering on the next token of one prompt: raw, relative to control tokens, and corrected for a common rescaling of all logits. */
 
-import { likeliest, logitOf } from '../logits.ts';
+import { likeliest, logitOf } from '../core/logits.ts';
 import { leastSquares } from '../statistics/least-squares.ts';
 import { mean } from '../statistics/summary.ts';
 
@@ -22,7 +22,7 @@ export interface SteeringEffect {
 const COLDEST = 0.1;
 const HOTTEST = 10;
 
-/** The target is the likeliest token of the model as it is; it is never its own control. */
+/** The target is the likeliest token of the unmodified model; it is never its own control. */
 export function steeringEffect(
   base: Float32Array,
   steered: Float32Array,

@@ -1,4 +1,4 @@
-/** What every primitive does. */
+/** Lists the handlers of all primitives. */
 
 import { captureActsHandler } from './capture-acts.ts';
 import { causalityProtocolHandler } from './causality-protocol.ts';

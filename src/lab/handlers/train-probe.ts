@@ -1,9 +1,10 @@
-/** `train_probe`: finds a direction in some rows, and tests it on the others. */
+/** Answers `train_probe`: fits a direction to some rows, and tests it on the others. */
 
 import { CuvetteError } from '../../errors.ts';
 import { labelsOf } from '../causality/dataset.ts';
-import { hashOf, hashOfNumbers } from '../manifest.ts';
-import { pick } from '../pick.ts';
+import { rowsOf } from '../causality/direction.ts';
+import { hashOf, hashOfNumbers } from '../core/manifest.ts';
+import { pick } from '../core/missing.ts';
 import { trainProbe } from '../primitives/train-probe.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { plattScaling } from '../statistics/calibration.ts';
@@ -14,16 +15,16 @@ import { createScorer } from '../statistics/scores.ts';
 import { mean } from '../statistics/summary.ts';
 import { dot, norm } from '../statistics/vectors.ts';
 import type { Probe } from '../store/probes.ts';
-import { recorded } from '../workbench.ts';
 import { captureActsHandler } from './capture-acts.ts';
 import { defineHandler } from './handler.ts';
 import { holdOut } from './held-out.ts';
 import { layerOf } from './layers.ts';
-import { datasetOf, markOf, pickRows, positionIn } from './rows.ts';
+import { recorded } from './resources.ts';
+import { datasetOf, positionIn, promptHash } from './rows.ts';
 import { separationOf } from './separation.ts';
 import { showProbe } from './show-probe.ts';
 
-export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, context) => {
+export const trainProbeHandler = defineHandler(trainProbe, async (resources, args, context) => {
   const { probe_id, prompts, labels, pair_ids, template_ids, position, method, c, max_iter, held_out, seed } = args;
   if ((prompts === undefined) === (args.capture_id === undefined))
     throw new CuvetteError('invalid_input', 'Give either prompts or capture_id to train on.');
@@ -32,10 +33,10 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
       'invalid_input',
       'A capture has its own pair_ids and template_ids. Leave them out, or give prompts.',
     );
-  const layer = layerOf(bench, args.layer);
+  const layer = layerOf(resources, args.layer);
   const asked = { prompts, labels, pair_ids, template_ids, layers: [layer.name], positions: [position] };
-  const captureId = args.capture_id ?? String((await captureActsHandler.run(bench, asked, context)).capture_id);
-  const capture = await bench.store.captures.get(captureId);
+  const captureId = args.capture_id ?? String((await captureActsHandler.run(resources, asked, context)).capture_id);
+  const capture = await resources.store.captures.get(captureId);
   const dataset = datasetOf(capture, labels);
   const rows = capture.rows(layer.name, positionIn(capture, position));
   const { by, trained, heldOut } = holdOut(dataset, held_out, createRandom(seed, 'held-out rows'));
@@ -43,7 +44,7 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
 
   context.progress(`Training on ${trained.length} rows`);
   const notes: string[] = [];
-  const seen = pickRows(rows, capture.width, trained);
+  const seen = rowsOf(rows, trained, capture.width);
   const fit = method === 'logistic' ? logistic(seen, trainedLabels, c, max_iter, notes) : means(seen, trainedLabels);
   const scored = createScorer(rows, capture.width)(fit.direction);
   const scores = scored.values.map((score) => score + fit.bias);
@@ -53,7 +54,7 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
   const trainedScores = pick(scores, trained, 'score of row');
   const probe: Probe = {
     id: probe_id,
-    modelId: bench.model.id,
+    modelId: resources.model.id,
     layer: layer.shown,
     position,
     license: null,
@@ -68,12 +69,12 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
       n_train: trained.length,
       n_held_out: heldOut.length,
       auroc: test?.auroc ?? null,
-      trained_on: pick(capture.prompts, trained, 'prompt').map(markOf),
+      trained_on: pick(capture.prompts, trained, 'prompt').map(promptHash),
       swing: swingOf(trainedScores, trainedLabels) / norm(fit.direction),
       calibration: method === 'logistic' ? { slope: 1, intercept: 0 } : plattScaling(trainedScores, trainedLabels),
     },
   };
-  await bench.store.probes.save(probe);
+  await resources.store.probes.save(probe);
 
   const result = {
     n_train: trained.length,
@@ -82,7 +83,7 @@ export const trainProbeHandler = defineHandler(trainProbe, async (bench, args, c
     auroc_interval: test?.interval ?? null,
     train_auroc: auroc(trainedScores, trainedLabels, scored.resolution),
   };
-  const manifest = await recorded(bench, {
+  const manifest = await recorded(resources, {
     tool: trainProbe.name,
     inputs: {
       capture_id: captureId,
@@ -112,7 +113,7 @@ function logistic(rows: Float32Array, labels: number[], c: number, maxIterations
   return { direction: Float32Array.from(weights), bias };
 }
 
-/** The bias puts 0 in the middle between the class means. */
+/** Chooses the bias that puts 0 in the middle between the class means. */
 function means(rows: Float32Array, labels: number[]): Fit {
   const direction = Float32Array.from(differenceOfMeans(rows, labels));
   if (norm(direction) === 0)
@@ -126,7 +127,7 @@ function means(rows: Float32Array, labels: number[]): Fit {
   return { direction, bias: -(meanOf(0) + meanOf(1)) / 2 };
 }
 
-/** Distance of the classes' mean scores. */
+/** The distance between the mean scores of the classes. */
 function swingOf(scores: number[], labels: number[]): number {
   const meanOf = (label: number) => mean(scores.filter((_, i) => labels[i] === label));
   return meanOf(1) - meanOf(0);

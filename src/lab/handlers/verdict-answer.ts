@@ -1,13 +1,15 @@
-/** The record of a protocol run as an answer: the fields that callers know, with the numbers that the verdict rests on, without the long lists. */
+/** Formats the record of a protocol run as an answer: the numbers that the verdict rests on, without the long lists. */
 
 import type * as z from 'zod';
-import type { Effect, Interval, ProtocolRecord, SweepRow } from '../causality/evidence.ts';
+import type { Effect, SweepRow } from '../causality/evidence.ts';
+import type { ProtocolRecord } from '../causality/verdict.ts';
 import type { causalityProtocol } from '../primitives/causality-protocol.ts';
+import type { Interval } from '../statistics/bootstrap.ts';
 import { mean } from '../statistics/summary.ts';
 
 type Answer = Omit<z.output<typeof causalityProtocol.output>, 'record' | 'record_file' | 'notes' | 'manifest_sha256'>;
 
-/** `length` is that of the direction as it was given, which doses are told in. */
+/** `length` is the norm of the direction as it was given, which is the unit of doses in answers. */
 export function verdictAnswer({ evidence, verdict }: ProtocolRecord, length: number): Answer {
   const { decodability, sweep, guards, target, split, naming, structureMatched, multiplicity } = evidence;
   const rows = [...sweep.rows, ...sweep.asked];
@@ -76,7 +78,7 @@ export function verdictAnswer({ evidence, verdict }: ProtocolRecord, length: num
   };
 }
 
-/** Both signs of the largest dose together. */
+/** Both signs of the largest dose, pooled. */
 function flipsAtMost(rows: SweepRow[]): number {
   const most = Math.max(...rows.map(({ dose }) => Math.abs(dose.absolute)));
   return mean(rows.filter(({ dose }) => Math.abs(dose.absolute) === most).map(({ flips }) => flips.rate));

@@ -1,9 +1,11 @@
-/** Owns the hashes that say which model a result came from. What was hashed once in this process is not read again unless the file has changed. */
+/** Hashes the files of a model, so that a result can name the model it came from. A hash is computed once in this process, unless the file changes. */
 
 import { createHash } from 'node:crypto';
-import { createReadStream, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { createReadStream, existsSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { CuvetteError } from '../../errors.ts';
+import { openWeightFiles } from './weight-files.ts';
 
 /** SHA-256 in hexadecimal of the files' contents, one after the other; of a single file it is what `sha256sum` and the hub say. */
 export async function hashOfFiles(paths: readonly string[], signal?: AbortSignal): Promise<string> {
@@ -31,4 +33,20 @@ const known = new Map<string, string>();
 function identityOf(path: string): string {
   const { size, ino, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
   return [resolve(path), size, ino, mtimeNs, ctimeNs].join(' ');
+}
+
+/** The hashes of a model folder of any architecture; every engine gives the same for it. */
+export async function hashesOfModel(
+  folder: string,
+  signal?: AbortSignal,
+): Promise<{ weights: string; tokenizer: string }> {
+  const tokenizer = join(folder, 'tokenizer.json');
+  for (const needed of [join(folder, 'config.json'), tokenizer]) {
+    if (existsSync(needed)) continue;
+    const advice = 'A model folder has config.json, tokenizer.json and weights in safetensors; check the path.';
+    throw new CuvetteError('bad_model', `There is no ${needed}. ${advice}`);
+  }
+  const files = openWeightFiles(folder);
+  files.close();
+  return { weights: await hashOfFiles(files.paths, signal), tokenizer: await hashOfFiles([tokenizer], signal) };
 }

@@ -1,12 +1,12 @@
-/** Owns opening a model's folder, as Hugging Face lays it out: config.json, tokenizer.json and weights in safetensors. */
+/** Opens a model's folder in Hugging Face's layout: config.json, tokenizer.json and weights in safetensors. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
 import { elementsOf } from '../formats/tensor-file.ts';
-import { readLayout } from './families.ts';
+import { readLayout } from './architectures/architectures.ts';
+import type { ModelSpec } from './architectures/model-spec.ts';
 import { hashOfFiles } from './hashes.ts';
-import type { ModelSpec } from './spec.ts';
 import { openTokenizer, type Tokenizer } from './tokenizer.ts';
 import { openWeightFiles } from './weight-files.ts';
 import { type WeightTensor, weightTensors } from './weights.ts';

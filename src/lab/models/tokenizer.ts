@@ -1,9 +1,9 @@
-/** Owns text to tokens and back, as a model's tokenizer.json says, with the special tokens that its post-processor adds. */
+/** Tokenizes and detokenizes text as a model's tokenizer.json says, with the special tokens of its post-processor. */
 
 import { join } from 'node:path';
 import { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers';
 import { CuvetteError, messageOf } from '../../errors.ts';
-import { readJsonObject } from './config.ts';
+import { readJsonObject } from '../formats/json-object.ts';
 
 export interface Tokenizer {
   /** Special tokens are added as the model was trained with them, unless `special` is false. */

@@ -1,11 +1,11 @@
-/** Owns a model's safetensors files: one, or several with an index, seen as one table of tensors. */
+/** Opens a model's safetensors files, one or several with an index, as one table of tensors. */
 
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import { readJsonObject } from '../formats/json-object.ts';
 import { openSafetensors, type SafetensorsFile } from '../formats/safetensors.ts';
-import { readJsonObject } from './config.ts';
 
 export interface WeightFiles {
   /** In the order of their names. */

@@ -1,5 +1,5 @@
 /**
- * Owns a model's tensors under Cuvette's own names, whatever its files call them. Every matrix is [out, in], row by row, so that y = W x + b:
+ * Maps a model's tensors to Cuvette's own names, whatever its files call them. Every matrix is [out, in], row by row, so that y = W x + b:
  *
  * - `embedding` [vocabulary, width]; `positions` [context, width], where they are learned
  * - `layers.{i}.attention.norm.{weight,bias}`, `layers.{i}.attention.{query,key,value,output}.{weight,bias}`, `layers.{i}.attention.{queryNorm,keyNorm}.weight`
@@ -10,9 +10,9 @@
  */
 
 import { CuvetteError } from '../../errors.ts';
+import { missing } from '../core/missing.ts';
 import type { SafetensorsFile } from '../formats/safetensors.ts';
-import { missing } from '../missing.ts';
-import type { Stored } from './layout.ts';
+import type { Stored } from './architectures/layout.ts';
 import type { WeightFiles } from './weight-files.ts';
 
 export interface WeightTensor {

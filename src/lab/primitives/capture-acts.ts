@@ -1,4 +1,4 @@
-/** `capture_acts`: activations of one prompt or thousands, kept on disk. */
+/** Defines `capture_acts`: activations of one prompt or thousands, stored on disk. */
 
 import * as z from 'zod';
 import * as fields from './fields.ts';

@@ -1,4 +1,4 @@
-/** `causality_protocol`: whether the model uses a direction, by all checks at once, none of which can be left out. */
+/** Defines `causality_protocol`: whether the model uses a direction, by a fixed set of measurements. */
 
 import * as z from 'zod';
 import * as fields from './fields.ts';

@@ -1,4 +1,4 @@
-/** Code beside the model: what `execute`, `interrupt`, `list_vars` and `reset` ask of a lab for its interpreter. Not tools: those are there already. */
+/** Defines the primitives that run code in the Python of a lab: what `execute`, `interrupt`, `list_vars` and `reset` ask of it. They are not tools. */
 
 import * as z from 'zod';
 import { endingSchema, variableSchema } from '../../interpreters/interpreter.ts';

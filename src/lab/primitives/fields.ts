@@ -1,4 +1,4 @@
-/** Arguments and fields of answers that several primitives share. Light: lists of tools are made from them without loading a lab. */
+/** Defines arguments and fields of answers that several primitives share. Loads no code of the lab, as lists of tools are made from it. */
 
 import * as z from 'zod';
 

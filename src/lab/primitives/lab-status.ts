@@ -1,7 +1,7 @@
-/** What a lab says of itself, and what it keeps: `colab_status`, `list_probes`, `list_manifests`. */
+/** Defines `colab_status`, `list_probes` and `list_manifests`. */
 
 import * as z from 'zod';
-import { manifestSchema } from '../manifest.ts';
+import { manifestSchema } from '../core/manifest.ts';
 import * as fields from './fields.ts';
 import { definePrimitive } from './primitive.ts';
 

@@ -1,4 +1,4 @@
-/** A primitive of the lab is a value: tools, HTTP routes and the client of a lab elsewhere are made from it. What it does is a handler's. */
+/** Defines a primitive of the lab as a value, from which its tool, its HTTP route and its remote client are made. */
 
 import type * as z from 'zod';
 

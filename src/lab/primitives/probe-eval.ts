@@ -1,4 +1,4 @@
-/** `probe_eval`: how well a probe tells the classes of a capture apart. */
+/** Defines `probe_eval`: how well a probe separates the classes of a capture. */
 
 import * as z from 'zod';
 import * as fields from './fields.ts';

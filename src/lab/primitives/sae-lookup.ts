@@ -1,4 +1,4 @@
-/** `sae_lookup`: which features of a sparse autoencoder a capture has, and whether that SAE can be trusted here. */
+/** Defines `sae_lookup`: which features of a sparse autoencoder a capture has, and whether that SAE fits the model. */
 
 import * as z from 'zod';
 import * as fields from './fields.ts';

@@ -1,4 +1,4 @@
-/** `steer`: what adding a direction does to the next token and to what is generated. */
+/** Defines `steer`: what adding a direction does to the next token and to generated text. */
 
 import * as z from 'zod';
 import * as fields from './fields.ts';

@@ -1,4 +1,4 @@
-/** Every primitive of the lab, in the order in which it is listed. */
+/** Lists the primitives of the lab, in the order in which tools show them. */
 
 import { captureActs } from './capture-acts.ts';
 import { causalityProtocol } from './causality-protocol.ts';

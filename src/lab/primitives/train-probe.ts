@@ -1,4 +1,4 @@
-/** `train_probe` and `load_probe`: how the lab comes by a direction. */
+/** Defines `train_probe` and `load_probe`. */
 
 import * as z from 'zod';
 import * as fields from './fields.ts';

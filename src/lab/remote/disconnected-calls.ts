@@ -1,6 +1,6 @@
 /** Remembers the ids of calls whose connection was lost for good, so that the same call made again joins the one that may still run there. */
 
-import { hashOf } from '../manifest.ts';
+import { hashOf } from '../core/manifest.ts';
 
 /** By which a call is known to be the same. */
 export interface CallIdentity {

@@ -1,7 +1,7 @@
 /** Finds out whether a lab or a Cuvette service is at a URL, and gives it as a lab. What is neither is left to the lab's own errors. */
 
 import * as z from 'zod';
-import type { Lab } from '../lab.ts';
+import type { Lab } from '../core/lab.ts';
 import { createConnection } from './connection.ts';
 import { HEADERS } from './lab-protocol.ts';
 import { createRemoteLab, type RemoteOptions } from './remote-lab.ts';

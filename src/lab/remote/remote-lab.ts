@@ -1,9 +1,8 @@
 /** Asks a lab that is served at another address, over HTTP and with its token: each primitive by its route. */
 
-import type { Lab } from '../lab.ts';
+import type { Lab, LabContext } from '../core/lab.ts';
 import type { Primitive } from '../primitives/primitive.ts';
 import { ROUTED } from '../primitives/table.ts';
-import type { LabContext } from '../workbench.ts';
 import { createConnection, type RemoteRequest } from './connection.ts';
 import { createDisconnectedCalls, type DisconnectedCalls } from './disconnected-calls.ts';
 import { EVENTS, HEADERS, HEARTBEAT, type LabCallEvent, labCallEvent } from './lab-protocol.ts';

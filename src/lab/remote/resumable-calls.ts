@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';
-import type { LabContext } from '../workbench.ts';
+import type { LabContext } from '../core/lab.ts';
 import type { Connection, RemoteRequest } from './connection.ts';
 import type { CallIdentity, DisconnectedCalls } from './disconnected-calls.ts';
 import type { RemoteEvent } from './event-reader.ts';

@@ -2,7 +2,7 @@
 
 import type { Ending, Output, StopReason } from '../../interpreters/interpreter.ts';
 import { STREAM_HEADERS, type StreamEvent, streamEvent } from '../../sessions/execution-events.ts';
-import type { LabContext } from '../workbench.ts';
+import type { LabContext } from '../core/lab.ts';
 import type { CallIdentity } from './disconnected-calls.ts';
 import { notCuvette, type Remote } from './remote-errors.ts';
 import type { ResumableCall, ResumableCalls, StartedCall } from './resumable-calls.ts';

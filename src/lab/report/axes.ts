@@ -1,4 +1,4 @@
-/** The frame of a picture: a box with a title, axes with ticks, and places for values in it. */
+/** Draws the frame of a figure: a box with a title and axes with ticks, and maps values to coordinates in it. */
 
 import { type Content, type Markup, markup } from './markup.ts';
 import { clamp, type Domain, linear, ticksOf } from './scale.ts';

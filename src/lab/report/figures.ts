@@ -1,13 +1,14 @@
-/** Figures of a protocol run: panels beside each other, for a page, or as a file of their own. */
+/** Draws the figures of a protocol run: panels side by side, for a page or as an SVG file. */
 
-import type { Evidence, ProtocolRecord } from '../causality/evidence.ts';
+import type { Evidence } from '../causality/evidence.ts';
+import type { ProtocolRecord } from '../causality/verdict.ts';
 import type { Box } from './axes.ts';
 import { type Content, type Markup, markup, trusted } from './markup.ts';
-import { short, shortRange } from './numbers.ts';
+import { formatShort, formatShortInterval } from './numbers.ts';
 import { aurocPanel, classesPanel, effectPanel, forestPanel } from './panels.ts';
 import { FIGURE_STYLE } from './styles.ts';
 import { changePanel, flipsPanel, scalePanel } from './sweep-panels.ts';
-import { titleOf, toneOf, VERDICT_NAMES } from './words.ts';
+import { titleOf, toneOf, VERDICT_NAMES } from './verdict-names.ts';
 
 const WIDTH = 760;
 const HEIGHT = 200;
@@ -71,7 +72,7 @@ function scoresPanel(box: Box, { decodability }: Evidence): Markup {
   const { auroc, interval, scores, labels } = decodability;
   return classesPanel(box, {
     title: 'Decodable? Held-out scores',
-    result: `AUROC ${short(auroc)} ${shortRange(interval)}`,
+    result: `AUROC ${formatShort(auroc)} ${formatShortInterval(interval)}`,
     label: 'projection on the direction',
     values: scores,
     labels,
@@ -81,7 +82,7 @@ function scoresPanel(box: Box, { decodability }: Evidence): Markup {
 function marginsPanel(box: Box, { behaviour }: Evidence): Markup {
   return classesPanel(box, {
     title: 'What the model does by itself',
-    result: `natural gap G = ${short(behaviour.gap)} ${shortRange(behaviour.interval)}`,
+    result: `natural gap G = ${formatShort(behaviour.gap)} ${formatShortInterval(behaviour.interval)}`,
     label: 'logit(positive) \u2212 logit(negative)',
     values: behaviour.margins,
     labels: behaviour.labels,

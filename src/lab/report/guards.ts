@@ -1,8 +1,8 @@
-/** The guards of a run, each with its limit and whether it passes. */
+/** Lists the guards of a run, each with its limit and whether it passes. */
 
 import type { Evidence } from '../causality/evidence.ts';
-import { DIVERGENCE, ON_MANIFOLD, PERPLEXITY_RATIO } from '../causality/limits.ts';
-import { number } from './numbers.ts';
+import { DIVERGENCE, ON_MANIFOLD, PERPLEXITY_RATIO } from '../causality/thresholds.ts';
+import { formatNumber } from './numbers.ts';
 
 export interface Guard {
   name: string;
@@ -16,19 +16,19 @@ export function guardsOf({ guards, naming, temperature }: Evidence): Guard[] {
   const found: Guard[] = [
     {
       name: 'The direction lies where activations vary',
-      value: number(onManifold.value),
+      value: formatNumber(onManifold.value),
       limit: `at least ${ON_MANIFOLD}`,
       passes: onManifold.value >= ON_MANIFOLD,
     },
     {
       name: 'Perplexity of neutral text, as a ratio',
-      value: number(neutral.perplexityRatio),
+      value: formatNumber(neutral.perplexityRatio),
       limit: `at most ${PERPLEXITY_RATIO}`,
       passes: neutral.perplexityRatio <= PERPLEXITY_RATIO,
     },
     {
       name: 'Divergence on neutral text, in nats',
-      value: number(neutral.divergence),
+      value: formatNumber(neutral.divergence),
       limit: `at most ${DIVERGENCE}`,
       passes: neutral.divergence <= DIVERGENCE,
     },

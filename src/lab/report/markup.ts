@@ -1,4 +1,4 @@
-/** HTML and SVG as values: whatever is put into a template is escaped, unless it is markup itself. */
+/** Builds HTML and SVG from templates that escape every value that is not markup itself. */
 
 export interface Markup {
   readonly markup: string;

@@ -1,8 +1,8 @@
-/** How the numbers of a run were obtained, in the words of a methods section: tests, nulls, corrections. */
+/** Describes how the numbers of a run were obtained, as a methods section does: tests, null distributions, corrections. */
 
 import type { Evidence } from '../causality/evidence.ts';
-import { LEAST_GAP } from '../causality/limits.ts';
-import { number, percent, whole } from './numbers.ts';
+import { LEAST_GAP } from '../causality/thresholds.ts';
+import { formatCount, formatNumber, formatPercent } from './numbers.ts';
 
 export interface Method {
   name: string;
@@ -25,11 +25,11 @@ export function methodsOf(evidence: Evidence): Method[] {
 
 function dataText({ data, split }: Evidence): string {
   const made = [
-    `${whole(data.rows)} prompts, ${whole(data.positives)} with label 1 and ${whole(data.negatives)} with label 0`,
-    data.pairs > 0 && `in ${whole(data.pairs)} pairs`,
-    data.templates > 0 && `of ${whole(data.templates)} templates`,
+    `${formatCount(data.rows)} prompts, ${formatCount(data.positives)} with label 1 and ${formatCount(data.negatives)} with label 0`,
+    data.pairs > 0 && `in ${formatCount(data.pairs)} pairs`,
+    data.templates > 0 && `of ${formatCount(data.templates)} templates`,
   ];
-  const counts = `${whole(split.discovery.length)} rows in the discovery half, ${whole(split.test.length)} in the test half`;
+  const counts = `${formatCount(split.discovery.length)} rows in the discovery half, ${formatCount(split.test.length)} in the test half`;
   const divided = {
     none: 'Nothing was fitted to them, so all rows were tested.',
     given: `Rows that the direction had been trained on were set apart: ${counts}.`,
@@ -39,7 +39,7 @@ function dataText({ data, split }: Evidence): string {
   }[split.by];
   const fewer =
     split.intervened.length < split.test.length
-      ? ` Interventions were made on ${whole(split.intervened.length)} of the test rows.`
+      ? ` Interventions were made on ${formatCount(split.intervened.length)} of the test rows.`
       : '';
   return `${made.filter(Boolean).join(', ')}. ${divided} All that follows was measured on the test half.${fewer}`;
 }
@@ -50,8 +50,8 @@ function directionText({ direction }: Evidence): string {
       ? `Fitted on the discovery half, by ${direction.method.replaceAll('-', ' ')}.`
       : `Given${direction.source ? ` (${direction.source})` : ''}, and not changed.`;
   return (
-    `${made} In the test half, the class means lie ${number(direction.swing)} apart along it, where activations have a mean length of ${number(direction.norm)}; ` +
-    `${percent(direction.difference.along)} of the squared distance between the class means lies along it.`
+    `${made} In the test half, the class means lie ${formatNumber(direction.swing)} apart along it, where activations have a mean length of ${formatNumber(direction.norm)}; ` +
+    `${formatPercent(direction.difference.along)} of the squared distance between the class means lies along it.`
   );
 }
 
@@ -59,12 +59,12 @@ function decodabilityText({ decodability, data }: Evidence): string {
   const { bootstraps, permutation, random, controlTask } = decodability;
   const paired = data.pairs > 0;
   return (
-    `AUROC of the projections of test rows (two that are closer than ${Number(decodability.resolution.toPrecision(2))} count in proportion to how far they are apart), with a 95 % percentile interval from ${whole(bootstraps)} bootstrap samples${paired ? ', pairs drawn as a whole' : ', each class by itself'}. ` +
-    `Null hypothesis: labels say nothing about activations. ${whole(permutation.null.length)} permutations of the labels${paired ? ' within pairs' : ''}` +
+    `AUROC of the projections of test rows (two that are closer than ${Number(decodability.resolution.toPrecision(2))} count in proportion to how far they are apart), with a 95 % percentile interval from ${formatCount(bootstraps)} bootstrap samples${paired ? ', pairs drawn as a whole' : ', each class by itself'}. ` +
+    `Null hypothesis: labels say nothing about activations. ${formatCount(permutation.null.length)} permutations of the labels${paired ? ' within pairs' : ''}` +
     `${permutation.refitted ? ', in both halves, the direction fitted anew each time' : ''}; p = (1 + number at least as high) / (1 + number of permutations). ` +
-    `${whole(random.null.length)} random directions were scored on the same activations, each the better way round. ` +
+    `${formatCount(random.null.length)} random directions were scored on the same activations, each the better way round. ` +
     `The control task gives labels that mean nothing${paired ? ', the same to both rows of a pair, to be learned from one and told of the other' : ''}; ` +
-    `selectivity is by how much the direction does better than a direction fitted to them (mean of ${whole(controlTask.tasks)} tasks).`
+    `selectivity is by how much the direction does better than a direction fitted to them (mean of ${formatCount(controlTask.tasks)} tasks).`
   );
 }
 
@@ -85,10 +85,10 @@ function normalisationText({ controls, temperature }: Evidence): string {
   const { clamped } = temperature;
   const unclear =
     clamped > 0
-      ? ` In ${whole(clamped)} ${clamped === 1 ? 'run' : 'runs'} the slope was beyond what a temperature can be, and its bound was taken: effects that rest on such runs are not to be trusted.`
+      ? ` In ${formatCount(clamped)} ${clamped === 1 ? 'run' : 'runs'} the slope was beyond what a temperature can be, and its bound was taken: effects that rest on such runs are not to be trusted.`
       : '';
   return (
-    `In each intervened run, the logits of ${whole(controls.tokens.length)} control tokens (${controls.chosen === 'matched' ? 'those with base logits nearest to the target' : 'given'}) ` +
+    `In each intervened run, the logits of ${formatCount(controls.tokens.length)} control tokens (${controls.chosen === 'matched' ? 'those with base logits nearest to the target' : 'given'}) ` +
     "are regressed on their logits without the intervention; the slope is that run's temperature, and the margin is divided by it before any test. " +
     'A vector that nothing reads still changes the length of the residual stream, and by the last norm the scale of all logits: without this step it would pass for an effect.' +
     unclear
@@ -98,12 +98,12 @@ function normalisationText({ controls, temperature }: Evidence): string {
 function interventionsText({ steering, interchange }: Evidence): string {
   const { pair, template, any } = interchange.partners;
   const partners = [
-    pair > 0 && `${whole(pair)} with the other row of their pair`,
-    template > 0 && `${whole(template)} with a row of the same template`,
-    any > 0 && `${whole(any)} with any row of the other label`,
+    pair > 0 && `${formatCount(pair)} with the other row of their pair`,
+    template > 0 && `${formatCount(template)} with a row of the same template`,
+    any > 0 && `${formatCount(any)} with any row of the other label`,
   ];
   return (
-    `Steering S: the direction is added and subtracted, each by half of the class swing (${number(steering.dose.absolute)}); S = mean of (m(+) \u2212 m(\u2212)) / 2 / G, which is 1 for a full mediator. ` +
+    `Steering S: the direction is added and subtracted, each by half of the class swing (${formatNumber(steering.dose.absolute)}); S = mean of (m(+) \u2212 m(\u2212)) / 2 / G, which is 1 for a full mediator. ` +
     `Interchange I: only the component along the direction is taken from a counterfactual row (${partners.filter(Boolean).join(', ')}); I = the share of the difference between the two rows' margins (on average, of ${2 * LEAST_GAP} logits at least) that this recovers. ` +
     'The references are the interchange of the whole activation, and of all but the direction. ' +
     'Ablation N: the component along the direction is set to the middle between the class means; N = 1 \u2212 G after / G. S and I test sufficiency, N necessity. 95 % percentile intervals by bootstrap, as above.'
@@ -113,15 +113,15 @@ function interventionsText({ steering, interchange }: Evidence): string {
 function multiplicityText({ multiplicity }: Evidence): string {
   const { nulls, family, tests, needed } = multiplicity;
   return (
-    `Each of S, I and N is compared with the same displacements of the same prompts along ${whole(nulls)} isotropic random directions of length 1; p = (1 + number at least as large in absolute value, to 0.00001 logits) / (1 + ${whole(nulls)}). ` +
-    `${whole(family)} ${family === 1 ? 'combination of site and direction has' : 'combinations of site and direction have'} been tried in this lab session, this one included; the lab counts them, not its user. ` +
-    `p-values are adjusted by Holm's method over ${whole(tests)} tests, for which at least ${whole(needed)} random directions are needed.`
+    `Each of S, I and N is compared with the same displacements of the same prompts along ${formatCount(nulls)} isotropic random directions of length 1; p = (1 + number at least as large in absolute value, to 0.00001 logits) / (1 + ${formatCount(nulls)}). ` +
+    `${formatCount(family)} ${family === 1 ? 'combination of site and direction has' : 'combinations of site and direction have'} been tried in this lab session, this one included; the lab counts them, not its user. ` +
+    `p-values are adjusted by Holm's method over ${formatCount(tests)} tests, for which at least ${formatCount(needed)} random directions are needed.`
   );
 }
 
 function sweepText({ sweep, split }: Evidence): string {
   return (
-    `The direction is added at ${whole(sweep.rows.length)} doses to all ${whole(split.intervened.length)} prompts, and so are ${whole(sweep.randomDirections)} random directions. ` +
+    `The direction is added at ${formatCount(sweep.rows.length)} doses to all ${formatCount(split.intervened.length)} prompts, and so are ${formatCount(sweep.randomDirections)} random directions. ` +
     'A flip is another likeliest token of the whole vocabulary; shares have 95 % Wilson intervals. The change is ‖Δlogit‖ / ‖logit‖ over the vocabulary, logits taken from their mean; the common scale is the share of ‖Δlogit‖² that one factor on all logits of a run explains.'
   );
 }
@@ -129,7 +129,7 @@ function sweepText({ sweep, split }: Evidence): string {
 function guardsText({ guards }: Evidence): string {
   const { onManifold, neutral } = guards;
   return (
-    `On-manifold: the share of the squared direction that a ridge regression on ${whole(onManifold.rows)} activations of the site reaches, relative to what it reaches of activations held out. ` +
-    `Neutral text: ${whole(neutral.prompts)} prompts with ${whole(neutral.tokens)} tokens that have nothing to do with the question, half of the class swing added at every position but the first; the larger of both signs counts.`
+    `On-manifold: the share of the squared direction that a ridge regression on ${formatCount(onManifold.rows)} activations of the site reaches, relative to what it reaches of activations held out. ` +
+    `Neutral text: ${formatCount(neutral.prompts)} prompts with ${formatCount(neutral.tokens)} tokens that have nothing to do with the question, half of the class swing added at every position but the first; the larger of both signs counts.`
   );
 }

@@ -1,10 +1,11 @@
-/** The pictures of a protocol run, one at a time, each drawn into a box: scores, effects against their nulls, and all effects side by side. */
+/** Draws single panels of a protocol run: scores, effects against their null distributions, and all effects side by side. */
 
-import type { Effect, Evidence, Interval } from '../causality/evidence.ts';
+import type { Effect, Evidence } from '../causality/evidence.ts';
+import type { Interval } from '../statistics/bootstrap.ts';
 import { mean } from '../statistics/summary.ts';
 import { type Box, framed, type Plot, plotOf } from './axes.ts';
 import { type Markup, markup } from './markup.ts';
-import { probability, short, shortRange } from './numbers.ts';
+import { formatP, formatShort, formatShortInterval } from './numbers.ts';
 import { binned, bulkOf, type Domain, domainOf } from './scale.ts';
 
 const BINS = 36;
@@ -49,7 +50,7 @@ export function aurocPanel(box: Box, { decodability }: Evidence): Markup {
   const domain = domainOf([...permutation.null, ...random.null, auroc, interval.low, interval.high, 0.5, 1], 0.02);
   const axes = {
     title: 'AUROC against chance',
-    result: `${short(auroc)} ${shortRange(interval)}, p = ${probability(permutation.p)}`,
+    result: `${formatShort(auroc)} ${formatShortInterval(interval)}, p = ${formatP(permutation.p)}`,
     x: { domain, label: 'AUROC on held-out rows' },
   };
   const plot = plotOf(box, axes);
@@ -66,7 +67,7 @@ export function effectPanel(box: Box, title: string, effect: Effect): Markup {
   const domain = domainOf([...effect.null, ...bulkOf(each), effect.interval.low, effect.interval.high, 0, 1]);
   const axes = {
     title,
-    result: `${short(effect.value)} ${shortRange(effect.interval)}, Holm p ${probability(effect.adjusted)}`,
+    result: `${formatShort(effect.value)} ${formatShortInterval(effect.interval)}, Holm p ${formatP(effect.adjusted)}`,
     x: { domain, label: 'share of the natural gap' },
   };
   const plot = plotOf(box, axes);

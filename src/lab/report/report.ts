@@ -1,14 +1,15 @@
-/** A protocol run as one page that stands alone: the verdict, the evidence in pictures and numbers, how they were obtained, and what is not claimed. */
+/** Renders a protocol run as one self-contained HTML page: the verdict, the evidence, the methods, and what is not claimed. */
 
-import type { Evidence, ProtocolRecord, Verdict } from '../causality/evidence.ts';
+import type { Evidence } from '../causality/evidence.ts';
+import type { ProtocolRecord, Verdict } from '../causality/verdict.ts';
 import { behaviourFigure, decodabilityFigure, effectsFigure, sweepFigure } from './figures.ts';
 import { guardsOf } from './guards.ts';
 import { type Content, type Markup, markup, trusted } from './markup.ts';
 import { methodsOf } from './methods.ts';
-import { number, percent, probability, whole } from './numbers.ts';
+import { formatCount, formatNumber, formatP, formatPercent } from './numbers.ts';
 import { FIGURE_STYLE, PAGE_STYLE } from './styles.ts';
 import { numbersTables, table } from './tables.ts';
-import { MEANINGS, siteOf, titleOf, toneOf, VERDICT_NAMES } from './words.ts';
+import { formatSite, MEANINGS, titleOf, toneOf, VERDICT_NAMES } from './verdict-names.ts';
 
 interface ReportOptions {
   /** Hash of the run's manifest, under which the lab keeps it. */
@@ -30,7 +31,7 @@ export function renderReport(record: ProtocolRecord, options: ReportOptions = {}
 </head>
 <body><main>
 <h1>${title}</h1>
-<p class="lead">Causality protocol on ${evidence.model.id} (${evidence.model.architecture}, ${whole(evidence.model.layers)} layers of width ${whole(evidence.model.width)}), ${whole(evidence.split.test.length)} held-out prompts</p>
+<p class="lead">Causality protocol on ${evidence.model.id} (${evidence.model.architecture}, ${formatCount(evidence.model.layers)} layers of width ${formatCount(evidence.model.width)}), ${formatCount(evidence.split.test.length)} held-out prompts</p>
 ${verdictSection(verdict)}
 ${figuresSection(evidence)}
 ${guardsSection(evidence)}
@@ -57,21 +58,21 @@ function figuresSection(evidence: Evidence): Markup {
   const { decodability, behaviour, steering, interchange, ablation, multiplicity, sweep } = evidence;
   return markup`<h2>Evidence</h2>
 ${figure(decodabilityFigure(evidence), 'Figure 1. Can it be read?', [
-  `Left: projections of ${whole(decodability.scores.length)} held-out prompts on the direction, by class, with their means. `,
-  `Right: AUROC (line; band: 95 % interval) against ${whole(decodability.permutation.null.length)} permutations of the labels (filled) and ${whole(decodability.random.null.length)} random directions (outlined).`,
+  `Left: projections of ${formatCount(decodability.scores.length)} held-out prompts on the direction, by class, with their means. `,
+  `Right: AUROC (line; band: 95 % interval) against ${formatCount(decodability.permutation.null.length)} permutations of the labels (filled) and ${formatCount(decodability.random.null.length)} random directions (outlined).`,
 ])}
 ${figure(behaviourFigure(evidence), 'Figure 2. Does the model act on it?', [
-  `Left: the model's own margins between the target tokens; ${percent(behaviour.expressed.rate)} of prompts answer as their label says. `,
+  `Left: the model's own margins between the target tokens; ${formatPercent(behaviour.expressed.rate)} of prompts answer as their label says. `,
   'Right: what each intervention moves, as a share of the natural gap, with 95 % intervals (dotted: none, half and all of it). Hollow: the two references of the interchange.',
 ])}
 ${figure(effectsFigure(evidence), 'Figure 3. Against chance.', [
-  `Each effect (line; band: 95 % interval) against the same intervention along ${whole(multiplicity.nulls)} random directions of equal length (grey). A tick for each prompt. `,
-  `p by Holm over ${whole(multiplicity.tests)} tests: S ${probability(steering.adjusted)}, I ${probability(interchange.adjusted)}, N ${probability(ablation.adjusted)}.`,
+  `Each effect (line; band: 95 % interval) against the same intervention along ${formatCount(multiplicity.nulls)} random directions of equal length (grey). A tick for each prompt. `,
+  `p by Holm over ${formatCount(multiplicity.tests)} tests: S ${formatP(steering.adjusted)}, I ${formatP(interchange.adjusted)}, N ${formatP(ablation.adjusted)}.`,
 ])}
 ${figure(sweepFigure(evidence), 'Figure 4. Structural rigidity.', [
-  `The direction (blue) and the mean of ${whole(sweep.randomDirections)} random directions (grey) at growing doses. Left: share of prompts whose likeliest token changes, with 95 % Wilson intervals; hollow: toward the target. A dose pushes all prompts the same way, so that one which works flips those of the other class: half of them. `,
+  `The direction (blue) and the mean of ${formatCount(sweep.randomDirections)} random directions (grey) at growing doses. Left: share of prompts whose likeliest token changes, with 95 % Wilson intervals; hollow: toward the target. A dose pushes all prompts the same way, so that one which works flips those of the other class: half of them. `,
   'Middle: relative change of the logits; below the line at 2 % a direction counts as inert. Right: the share of that change that one common factor explains; where it is more than half over all doses together, the direction rescales and does not choose ',
-  `(here ${number(sweep.commonScale)}).`,
+  `(here ${formatNumber(sweep.commonScale)}).`,
 ])}`;
 }
 
@@ -119,7 +120,7 @@ ${table('What the run rests on', [
   ['data, SHA-256', data.hash],
   ['direction, SHA-256', direction.hash],
   ...(manifest ? [['manifest, SHA-256', manifest] as const] : []),
-  ['site', siteOf(record.evidence)],
+  ['site', formatSite(record.evidence)],
 ])}
 <p>The same question with the same model and seed, after as many other questions, gives the same evidence, and the same evidence the same verdict. <a download="record.json" href="data:application/json;base64,${trusted(json)}">The whole record</a>, with the question, all prompts and every value drawn above, is in this page.</p>`;
 }

@@ -1,6 +1,6 @@
-/** What pictures on paper and in a terminal share: domains, round ticks, and counts of values in bins. */
+/** Computes domains, round ticks and histograms, for figures and for the terminal. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 
 export interface Domain {
   low: number;

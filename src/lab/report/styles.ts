@@ -1,4 +1,4 @@
-/** How the report looks: colours that the colour-blind can tell apart, in light and dark, on screen and on paper. */
+/** Defines the CSS of reports: colours that the colour-blind can tell apart, in light and dark, on screen and in print. */
 
 const LIGHT = `--ink:#1b1f24;--soft:#5b6572;--faint:#d5dae1;--paper:#ffffff;--tint:#f4f6f8;--positive:#0072b2;--negative:#d55e00;
 --null:#a9b2bd;--accent:#0072b2;--good:#1a7f4b;--bad:#b3372c;--mixed:#9a6700;`;

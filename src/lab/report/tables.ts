@@ -1,9 +1,9 @@
-/** Every number of a run, in tables. */
+/** Lists every number of a run in tables. */
 
 import type { Effect, Evidence, SweepRow } from '../causality/evidence.ts';
 import { type Content, type Markup, markup } from './markup.ts';
-import { number, probability, range, shareOf, whole } from './numbers.ts';
-import { doseOf } from './words.ts';
+import { formatCount, formatInterval, formatNumber, formatP, formatShare } from './numbers.ts';
+import { formatDose } from './verdict-names.ts';
 
 type Row = readonly [name: string, value: string];
 
@@ -12,58 +12,58 @@ export function numbersTables(evidence: Evidence): Markup[] {
   return [
     effectsTable(evidence),
     table('Decodability, on held-out rows', [
-      ['AUROC', `${number(decodability.auroc)} ${range(decodability.interval)}`],
-      ['permutation p', probability(decodability.permutation.p)],
+      ['AUROC', `${formatNumber(decodability.auroc)} ${formatInterval(decodability.interval)}`],
+      ['permutation p', formatP(decodability.permutation.p)],
       [
         'random directions: mean, 95th percentile, best',
-        [decodability.random.mean, decodability.random.high, decodability.random.best].map(number).join(', '),
+        [decodability.random.mean, decodability.random.high, decodability.random.best].map(formatNumber).join(', '),
       ],
-      ['control task', number(decodability.controlTask.auroc)],
-      ['selectivity', number(decodability.controlTask.selectivity)],
+      ['control task', formatNumber(decodability.controlTask.auroc)],
+      ['selectivity', formatNumber(decodability.controlTask.selectivity)],
       ...(evidence.structureMatched
         ? [
             [
               'structure-matched set',
-              `${number(evidence.structureMatched.auroc)} ${range(evidence.structureMatched.interval)}, ${whole(evidence.structureMatched.scores.length)} rows`,
+              `${formatNumber(evidence.structureMatched.auroc)} ${formatInterval(evidence.structureMatched.interval)}, ${formatCount(evidence.structureMatched.scores.length)} rows`,
             ] as const,
           ]
         : []),
     ]),
     table('Behaviour', [
-      ['natural gap G', `${number(behaviour.gap)} ${range(behaviour.interval)}`],
-      ["prompts whose margin has the label's sign", shareOf(behaviour.expressed)],
-      ['gap after ablation', number(ablation.gap)],
+      ['natural gap G', `${formatNumber(behaviour.gap)} ${formatInterval(behaviour.interval)}`],
+      ["prompts whose margin has the label's sign", formatShare(behaviour.expressed)],
+      ['gap after ablation', formatNumber(ablation.gap)],
     ]),
     table('Interventions', [
-      ['dose of steering', doseOf(steering.dose)],
-      ['prompts that steer the wrong way', shareOf(steering.wrongWay)],
-      ['S without correction for temperature', number(steering.uncorrected)],
-      ['Δrel: Δlogit(target) \u2212 Δlogit(controls)', number(steering.deltaRelative)],
-      ['interchange of the whole activation', number(interchange.full)],
-      ['interchange of all but the direction', number(interchange.complement)],
-      ['preferred target token flips by interchange', shareOf(interchange.flips)],
-      ['likeliest token flips by interchange', shareOf(interchange.answerFlips)],
+      ['dose of steering', formatDose(steering.dose)],
+      ['prompts that steer the wrong way', formatShare(steering.wrongWay)],
+      ['S without correction for temperature', formatNumber(steering.uncorrected)],
+      ['Δrel: Δlogit(target) \u2212 Δlogit(controls)', formatNumber(steering.deltaRelative)],
+      ['interchange of the whole activation', formatNumber(interchange.full)],
+      ['interchange of all but the direction', formatNumber(interchange.complement)],
+      ['preferred target token flips by interchange', formatShare(interchange.flips)],
+      ['likeliest token flips by interchange', formatShare(interchange.answerFlips)],
       [
         'temperature: mean, lowest, highest',
-        `${[temperature.mean, temperature.low, temperature.high].map(number).join(', ')}${temperature.clamped > 0 ? `; ${whole(temperature.clamped)} clamped` : ''}`,
+        `${[temperature.mean, temperature.low, temperature.high].map(formatNumber).join(', ')}${temperature.clamped > 0 ? `; ${formatCount(temperature.clamped)} clamped` : ''}`,
       ],
-      ['class swing along the direction', number(direction.swing)],
-      ['mean length of the activation', number(direction.norm)],
+      ['class swing along the direction', formatNumber(direction.swing)],
+      ['mean length of the activation', formatNumber(direction.norm)],
     ]),
     sweepTable(evidence),
     table('Guards', [
       [
         'on-manifold fraction',
-        `${number(guards.onManifold.value)} (${number(guards.onManifold.share)} of ${number(guards.onManifold.reach)})`,
+        `${formatNumber(guards.onManifold.value)} (${formatNumber(guards.onManifold.share)} of ${formatNumber(guards.onManifold.reach)})`,
       ],
-      ['dose on neutral text', doseOf(guards.neutral.dose)],
+      ['dose on neutral text', formatDose(guards.neutral.dose)],
       [
         'perplexity ratio, and of random directions',
-        `${number(guards.neutral.perplexityRatio)}, ${number(guards.neutral.random.perplexityRatio)}`,
+        `${formatNumber(guards.neutral.perplexityRatio)}, ${formatNumber(guards.neutral.random.perplexityRatio)}`,
       ],
       [
         'divergence in nats, and of random directions',
-        `${number(guards.neutral.divergence)}, ${number(guards.neutral.random.divergence)}`,
+        `${formatNumber(guards.neutral.divergence)}, ${formatNumber(guards.neutral.random.divergence)}`,
       ],
     ]),
   ];
@@ -77,11 +77,11 @@ export function table(caption: string, rows: readonly Row[]): Markup {
 function effectsTable({ steering, interchange, ablation, multiplicity }: Evidence): Markup {
   const row = (name: string, effect: Effect): string[] => [
     name,
-    number(effect.value),
-    range(effect.interval),
-    probability(effect.p),
-    probability(effect.adjusted),
-    `${number(Math.min(...effect.null))} to ${number(Math.max(...effect.null))}`,
+    formatNumber(effect.value),
+    formatInterval(effect.interval),
+    formatP(effect.p),
+    formatP(effect.adjusted),
+    `${formatNumber(Math.min(...effect.null))} to ${formatNumber(Math.max(...effect.null))}`,
   ];
   return columnsTable(
     'Effects, as shares of the natural gap',
@@ -90,8 +90,8 @@ function effectsTable({ steering, interchange, ablation, multiplicity }: Evidenc
       'value',
       '95 % interval',
       'p',
-      `p, Holm over ${whole(multiplicity.tests)}`,
-      `${whole(multiplicity.nulls)} random directions`,
+      `p, Holm over ${formatCount(multiplicity.tests)}`,
+      `${formatCount(multiplicity.nulls)} random directions`,
     ],
     [row('S, steering', steering), row('I, interchange', interchange), row('N, ablation', ablation)],
   );
@@ -102,14 +102,14 @@ function sweepTable({ sweep }: Evidence): Markup {
     (name: string) =>
     (step: SweepRow): string[] => [
       name,
-      number(step.dose.norm),
-      number(step.dose.swing),
-      number(step.dose.absolute),
-      `${number(step.flips.rate)} ${range(step.flips.interval)}`,
-      number(step.towardTarget.rate),
-      number(step.change),
-      number(step.commonScale),
-      number(step.deltaRelative),
+      formatNumber(step.dose.norm),
+      formatNumber(step.dose.swing),
+      formatNumber(step.dose.absolute),
+      `${formatNumber(step.flips.rate)} ${formatInterval(step.flips.interval)}`,
+      formatNumber(step.towardTarget.rate),
+      formatNumber(step.change),
+      formatNumber(step.commonScale),
+      formatNumber(step.deltaRelative),
     ];
   return columnsTable(
     'Sweep',

@@ -1,4 +1,4 @@
-/** What a terminal can show: how wide it is, whether it knows more than ASCII, and whether colours are welcome. */
+/** Finds out what a terminal can show (width, Unicode, colours), and formats text for it. */
 
 export interface TerminalStyle {
   columns: number;
@@ -69,7 +69,7 @@ export function painted(text: string, paint: Paint, style: TerminalStyle): strin
   return style.colour && paint !== 'plain' ? `\u001b[${CODES[paint]}m${text}\u001b[0m` : text;
 }
 
-/** Text from elsewhere, without what a terminal would take for a command, in characters that it has. */
+/** Strips control characters from text, and replaces characters that the terminal lacks. */
 export function shown(text: string, style: TerminalStyle): string {
   const safe = text.replace(/\p{C}/gu, '?');
   return style.unicode ? safe : safe.replace(/[^ -~]/gu, (character) => PLAIN[character] ?? '?');

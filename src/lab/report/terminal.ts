@@ -1,11 +1,12 @@
-/** A protocol run as text for a terminal: the same evidence as on the page, in blocks of characters. */
+/** Draws a protocol run as text for a terminal. */
 
-import type { Effect, Evidence, ProtocolRecord } from '../causality/evidence.ts';
+import type { Effect, Evidence } from '../causality/evidence.ts';
+import type { ProtocolRecord } from '../causality/verdict.ts';
 import { guardsOf } from './guards.ts';
-import { percent, probability, short, shortRange, whole } from './numbers.ts';
+import { formatCount, formatP, formatPercent, formatShort, formatShortInterval } from './numbers.ts';
 import { binned, clamp, type Domain, domainOf } from './scale.ts';
 import { type Paint, painted, shown, type TerminalStyle, wrapped } from './terminal-style.ts';
-import { titleOf, toneOf, VERDICT_NAMES } from './words.ts';
+import { titleOf, toneOf, VERDICT_NAMES } from './verdict-names.ts';
 
 const INDENT = 4;
 const NAMES = 15;
@@ -49,11 +50,11 @@ export function drawRecord(record: ProtocolRecord, style: TerminalStyle): string
 
 function scoresText({ decodability }: Evidence): string {
   const { auroc, interval, permutation } = decodability;
-  return `AUROC ${short(auroc)} ${shortRange(interval)}, p = ${probability(permutation.p)}`;
+  return `AUROC ${formatShort(auroc)} ${formatShortInterval(interval)}, p = ${formatP(permutation.p)}`;
 }
 
 function gapText({ behaviour }: Evidence): string {
-  return `natural gap ${short(behaviour.gap)} ${shortRange(behaviour.interval)}`;
+  return `natural gap ${formatShort(behaviour.gap)} ${formatShortInterval(behaviour.interval)}`;
 }
 
 /** Two histograms on one axis. */
@@ -92,7 +93,8 @@ function effects({ steering, interchange, ablation, multiplicity }: Evidence, st
     ['N ablation', ablation],
   ];
   const results = all.map(
-    ([, effect]) => `${short(effect.value)} ${shortRange(effect.interval)} p ${probability(effect.adjusted)}`,
+    ([, effect]) =>
+      `${formatShort(effect.value)} ${formatShortInterval(effect.interval)} p ${formatP(effect.adjusted)}`,
   );
   const longest = Math.max(...results.map((result) => result.length));
   const width = style.columns - INDENT - NAMES - longest - 3;
@@ -104,7 +106,7 @@ function effects({ steering, interchange, ablation, multiplicity }: Evidence, st
   const rows = all.map(([name, effect], index) =>
     named(name, `${effectLine(effect, domain, width, style)}  ${shown(results[index] ?? '', style)}`),
   );
-  const note = `${mark(style)} with its interval: the direction; blocks: ${whole(multiplicity.nulls)} random directions`;
+  const note = `${mark(style)} with its interval: the direction; blocks: ${formatCount(multiplicity.nulls)} random directions`;
   return [
     ...title,
     ...rows,
@@ -139,12 +141,15 @@ function sweep({ sweep: { rows, random } }: Evidence, style: TerminalStyle): str
   const bar = (rate: number, paint: Paint) => {
     const filled = Math.round(rate * width);
     const drawn = (style.unicode ? '█' : '#').repeat(filled) + shown('·', style).repeat(width - filled);
-    return `${painted(drawn, paint, style)} ${percent(rate).padStart(5)}`;
+    return `${painted(drawn, paint, style)} ${formatPercent(rate).padStart(5)}`;
   };
   const lines = rows.map((row, index) => {
     const other = random[index];
     const compared = other ? `  ${bar(other.flips.rate, 'dim')}` : '';
-    return named(shown(`${short(row.dose.norm)} lengths`, style), `${bar(row.flips.rate, 'positive')}${compared}`);
+    return named(
+      shown(`${formatShort(row.dose.norm)} lengths`, style),
+      `${bar(row.flips.rate, 'positive')}${compared}`,
+    );
   });
   return [...heading('Answers that flip', 'the direction, and random directions, by dose', style), ...lines, ''];
 }
@@ -188,7 +193,7 @@ function named(name: string, rest: string): string {
 function axis(domain: Domain, width: number, marks: readonly number[], style: TerminalStyle): string {
   const cells = new Array<string>(width).fill(' ');
   const put = (value: number, at: number) => {
-    const text = shown(short(value), style);
+    const text = shown(formatShort(value), style);
     const start = clamp(at, 0, width - text.length);
     if (cells.slice(Math.max(0, start - 1), start + text.length + 1).some((cell) => cell !== ' ')) return;
     for (const [index, character] of [...text].entries()) cells[start + index] = character;

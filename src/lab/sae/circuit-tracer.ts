@@ -1,13 +1,13 @@
-/** Owns the formats of circuit-tracer: a transcoder of one layer in layer_N.safetensors, and one that writes to all later layers in W_enc_N and W_dec_N. */
+/** Loads the formats of circuit-tracer: a transcoder of one layer in layer_N.safetensors, and a cross-layer transcoder in W_enc_N and W_dec_N. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
+import { missing } from '../core/missing.ts';
+import type { SaeActivation } from '../core/sae.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
-import { missing } from '../missing.ts';
 import { contentOf, type SaeContent, unsupported, withFile } from './loader.ts';
-import type { SaeActivation } from './sae.ts';
 import { readMatrix, readNumber, readVector, readWeights } from './weights.ts';
 
 export async function loadTranscoder(path: string, signal?: AbortSignal): Promise<SaeContent> {

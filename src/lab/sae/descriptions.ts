@@ -1,4 +1,4 @@
-/** Owns what people or models have written about the features of an SAE: descriptions.json or explanations.json beside it. */
+/** Reads descriptions of SAE features from descriptions.json or explanations.json. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

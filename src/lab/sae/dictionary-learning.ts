@@ -1,13 +1,13 @@
-/** Owns dictionary_learning's format: ae.pt beside config.json, and other SAEs that come as a .pt file of an encoder and a decoder. */
+/** Loads dictionary_learning's format, ae.pt beside config.json, and other SAEs in a .pt file with an encoder and a decoder. */
 
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import type { SaeActivation } from '../core/sae.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
 import { openTorchFile } from '../formats/torch-file.ts';
 import { contentOf, readSettings, type SaeContent, unsupported, withFile } from './loader.ts';
-import type { SaeActivation } from './sae.ts';
 import {
   foldDecoderLengths,
   readNumber,

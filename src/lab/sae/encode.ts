@@ -1,9 +1,9 @@
-/** The mathematics of an SAE: activations to features and back. An engine may do the dense product in the middle by itself; everything around it is here. */
+/** Computes an SAE: activations to features and back. An engine may do the dense product itself; everything around it is here. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
+import type { Sae, SaeActivation } from '../core/sae.ts';
 import { mean, standardDeviation } from '../statistics/summary.ts';
 import { addScaled, dot, norm } from '../statistics/vectors.ts';
-import type { Sae, SaeActivation } from './sae.ts';
 
 /** Rows (count × width) to features (count × features), all in TypeScript. */
 export function encodeSaePlainly(sae: Sae, rows: Float32Array): Float32Array {
@@ -18,7 +18,7 @@ export function encodeSaePlainly(sae: Sae, rows: Float32Array): Float32Array {
   return activateSae(sae, products);
 }
 
-/** What the encoder is multiplied with: normalised, and the decoder's bias taken off where the SAE does so. Never the same array. */
+/** Prepares the input of the encoder: normalises it, and subtracts the decoder's bias where the SAE does so. Copies the array. */
 export function prepareSaeInput(sae: Sae, rows: Float32Array): Float32Array {
   const { width } = sae;
   const input = new Float32Array(rows.length);
@@ -49,7 +49,7 @@ export function activateSae(sae: Sae, products: Float32Array): Float32Array {
   }
 }
 
-/** Features to what they stand for. The rows that were encoded are needed for what normalisation took away and for a skip connection. */
+/** Decodes features. The encoded rows are needed to undo the normalisation, and for a skip connection. */
 export function decodeSae(sae: Sae, features: Float32Array, rows: Float32Array): Float32Array {
   const width = sae.output?.width ?? sae.width;
   const count = features.length / sae.features;

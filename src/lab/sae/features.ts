@@ -1,6 +1,6 @@
-/** Owns telling of features: which of a row are the strongest, and what they are said to stand for. */
+/** Ranks the features of a row, and adds their descriptions. */
 
-import type { Sae } from './sae.ts';
+import type { Sae } from '../core/sae.ts';
 
 export interface ActiveFeature {
   feature: number;
@@ -8,7 +8,7 @@ export interface ActiveFeature {
   description?: string;
 }
 
-/** The strongest first, and never one that is not active. `row` has one number for each feature. */
+/** The strongest active features first. `row` has one number for each feature. */
 export function strongestFeatures(sae: Sae, row: Float32Array, most: number): ActiveFeature[] {
   const active: { feature: number; activation: number }[] = [];
   row.forEach((activation, feature) => {

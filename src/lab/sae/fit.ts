@@ -1,11 +1,11 @@
-/** Owns whether an SAE fits a model: its shape, and how well it reconstructs activations of the model. One that does not gives features that mean nothing. */
+/** Checks whether an SAE fits a model, by its shape and by how well it reconstructs activations. The features of one that does not fit mean nothing. */
 
 import { CuvetteError } from '../../errors.ts';
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
+import type { Sae } from '../core/sae.ts';
 import { mean, sum } from '../statistics/summary.ts';
 import { centreRows } from '../statistics/vectors.ts';
 import { decodeSae, encodeSaePlainly } from './encode.ts';
-import type { Sae } from './sae.ts';
 
 export interface SaeFit {
   /** Rows that this is measured on. */
@@ -19,7 +19,7 @@ export interface SaeFit {
   each: { l0: number; fvu: number }[];
 }
 
-/** Above it, an SAE is refused unless it is forced. */
+/** An SAE that leaves more unexplained is refused unless forced. */
 const LARGEST_FVU = 0.5;
 
 /**
@@ -39,14 +39,14 @@ export function checkSae(
   return fit;
 }
 
-/** What it should fit. */
+/** The model that the SAE should fit. */
 export interface SaeModel {
   id: string;
   width: number;
   layers: number;
 }
 
-/** Refuses an SAE whose shape says that it is of another model. Needs no activations. */
+/** Rejects an SAE whose shape is that of another model. Needs no activations. */
 export function checkSaeShape(sae: Sae, model: SaeModel): void {
   if (sae.width !== model.width) {
     const of = sae.model === undefined ? 'for activations' : `for ${sae.model}, with activations`;

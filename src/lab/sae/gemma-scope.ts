@@ -1,4 +1,4 @@
-/** Owns Gemma Scope's formats: params.npz of the first release, params.safetensors of the second. What they are of stands mostly in the names of folders. */
+/** Loads Gemma Scope's formats: params.npz of the first release, params.safetensors of the second. Their hook points are mostly in the names of folders. */
 
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

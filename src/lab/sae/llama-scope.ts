@@ -1,5 +1,5 @@
 /**
- * Owns Llama Scope's formats, those of OpenMOSS' Language-Model-SAEs: hyperparams.json beside checkpoints/final.safetensors, and the newer
+ * Loads Llama Scope's formats, those of OpenMOSS' Language-Model-SAEs: hyperparams.json beside checkpoints/final.safetensors, and the newer
  * config.json beside sae_weights.safetensors. Features are computed as that library does, and not as SAELens does, which leaves lengths of decoder rows out.
  */
 
@@ -7,11 +7,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import { missing } from '../core/missing.ts';
+import type { SaeActivation } from '../core/sae.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
-import { missing } from '../missing.ts';
 import { contentOf, readSettings, type SaeContent, unsupported, withFile } from './loader.ts';
-import type { SaeActivation } from './sae.ts';
 import {
   foldDecoderLengths,
   readNumber,

@@ -1,10 +1,10 @@
-/** What loaders of all formats have in common: what they give back, and how they read the settings beside the weights. */
+/** Defines what loaders of all SAE formats return, and reads the settings beside the weights. */
 
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import type { Sae } from '../core/sae.ts';
+import { readJsonObject } from '../formats/json-object.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
-import { readJsonObject } from '../models/config.ts';
-import type { Sae } from './sae.ts';
 import type { SaeWeights } from './weights.ts';
 
 /** All that a file itself knows. */

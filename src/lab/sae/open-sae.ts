@@ -1,21 +1,21 @@
-/** Owns recognising which format an SAE has, by the files that are there. Computing is the same for all of them afterwards. */
+/** Recognises the format of an SAE by the files that are there, and loads it. */
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
-import type { HookPoint } from '../engine.ts';
-import { parseHookPoint } from '../hook-points.ts';
+import type { HookPoint } from '../core/engine.ts';
+import { parseHookPoint } from '../core/hook-points.ts';
+import type { Sae } from '../core/sae.ts';
 import { loadCrossLayerTranscoder, loadTranscoder } from './circuit-tracer.ts';
 import { readDescriptions } from './descriptions.ts';
 import { loadDictionaryLearning } from './dictionary-learning.ts';
 import { loadGemmaScope } from './gemma-scope.ts';
 import { loadLlamaScope } from './llama-scope.ts';
 import type { SaeLoader } from './loader.ts';
-import type { Sae } from './sae.ts';
 import { loadSaeLens } from './saelens.ts';
 import { loadSparsify } from './sparsify.ts';
 
-/** A file or a folder. Memory for its weights is needed once, whatever way round they are stored. */
+/** Opens a file or a folder. The weights are in memory once, in whatever orientation they are stored. */
 export async function openSae(path: string, options: { id: string; signal?: AbortSignal }): Promise<Sae> {
   const { load, place } = recognize(path);
   const content = await load(place, options.signal);
@@ -107,7 +107,7 @@ function listed(names: string[]): string {
   return names.length <= 10 ? names.join(', ') : `${names.slice(0, 10).join(', ')} and ${names.length - 10} more`;
 }
 
-/** Undefined for places that the lab cannot tap, as the output of single heads. */
+/** Undefined for hook points that the lab does not have, such as the output of single heads. */
 function hookPointOf(name: string): HookPoint | undefined {
   try {
     return parseHookPoint(name);

@@ -1,12 +1,12 @@
-/** Owns SAELens' format, of version 6 and before: cfg.json beside sae_weights.safetensors. */
+/** Loads SAELens' format, of version 6 and before: cfg.json beside sae_weights.safetensors. */
 
 import { join } from 'node:path';
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import type { SaeActivation, SaeNormalization } from '../core/sae.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
 import { contentOf, readSettings, type SaeContent, unsupported, withFile } from './loader.ts';
-import type { SaeActivation, SaeNormalization } from './sae.ts';
 import {
   foldDecoderLengths,
   foldInputScale,

@@ -1,12 +1,12 @@
-/** Owns the format of EleutherAI's sparsify: cfg.json beside sae.safetensors, in a folder named after the module it was trained on. */
+/** Loads the format of EleutherAI's sparsify: cfg.json beside sae.safetensors, in a folder named after the module it was trained on. */
 
 import { basename, dirname, join, resolve } from 'node:path';
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import type { SaeActivation } from '../core/sae.ts';
+import { readJsonObject } from '../formats/json-object.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
-import { readJsonObject } from '../models/config.ts';
 import { contentOf, readSettings, type SaeContent, unsupported, withFile } from './loader.ts';
-import type { SaeActivation } from './sae.ts';
 import { readMatrix, readWeights } from './weights.ts';
 
 const Settings = z.object({

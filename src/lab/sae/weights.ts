@@ -1,10 +1,10 @@
-/** Owns getting an SAE's weights out of a file of tensors, in the one orientation that the lab computes with, and what loaders then fold into them. */
+/** Reads an SAE's weights from a file of tensors into the one orientation that the lab computes with, and rescales them for loaders. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';
+import { missing } from '../core/missing.ts';
+import type { Sae } from '../core/sae.ts';
 import { elementsOf, type StoredTensor, type TensorFile } from '../formats/tensor-file.ts';
-import { missing } from '../missing.ts';
-import type { Sae } from './sae.ts';
 
 /** What the tensors are called, and for matrices whether the file has one row for each number of the width instead of one for each feature. */
 export interface WeightNames {
@@ -41,7 +41,7 @@ export async function readWeights(file: TensorFile, names: WeightNames, signal?:
   };
 }
 
-/** Zeros if there is no name. One number stands for all. */
+/** Reads a vector: zeros if there is no name, and one number stands for all. */
 export function readVector(file: TensorFile, name: string | undefined, length: number): Float32Array {
   const numbers = new Float32Array(length);
   if (name === undefined) return numbers;
@@ -107,7 +107,7 @@ export function rowLengths(matrix: Float32Array, rows: number): Float32Array {
   });
 }
 
-/** Makes each feature's decoder row 1 long, and gives back how long they were. A row of zeros stays. */
+/** Normalises each feature's decoder row, and returns the norms. A row of zeros stays. */
 export function shortenDecoderRows(weights: SaeWeights): Float32Array {
   const lengths = rowLengths(weights.decoder, weights.features).map((length) => length || 1);
   scaleRows(
@@ -117,7 +117,7 @@ export function shortenDecoderRows(weights: SaeWeights): Float32Array {
   return lengths;
 }
 
-/** The same, and makes each feature as much larger as its row was longer, so that what is decoded stays. */
+/** The same, and scales each feature by the norm, so that the reconstruction stays the same. */
 export function foldDecoderLengths(weights: SaeWeights): Float32Array {
   const lengths = shortenDecoderRows(weights);
   scaleRows(weights.encoder, lengths);
@@ -125,14 +125,14 @@ export function foldDecoderLengths(weights: SaeWeights): Float32Array {
   return lengths;
 }
 
-/** Makes an SAE that was trained on activations times a factor work on activations as they are. */
+/** Folds a factor of the training activations into the weights, so that the SAE works on unscaled activations. */
 export function foldInputScale(weights: SaeWeights, scale: number): void {
   scaleAll(weights.encoder, scale);
   scaleAll(weights.decoder, 1 / scale);
   scaleAll(weights.decoderBias, 1 / scale);
 }
 
-/** Numbers that are transposed at a time. */
+/** Numbers that are transposed in one block. */
 const BLOCK = 1 << 21;
 const TILE = 16;
 

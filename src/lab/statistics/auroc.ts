@@ -1,6 +1,6 @@
-/** The area under the ROC curve: how often a positive scores above a negative, ties counting half. */
+/** Computes the area under the ROC curve: how often a positive scores above a negative, ties counting half. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 
 /**
  * NaN with one class only. With a resolution, what lies closer than that counts between nothing and one, in proportion: as much as the two are apart.

@@ -1,4 +1,4 @@
-/** The beta distribution: its cumulative function and its quantiles. */
+/** Computes the cumulative function and the quantiles of the beta distribution. */
 
 /** By Lentz's evaluation of the continued fraction, on the side where it converges fast. */
 export function betaCumulative(x: number, a: number, b: number): number {

@@ -1,4 +1,4 @@
-/** Intervals by resampling. Rows that belong together are drawn together. */
+/** Computes bootstrap intervals. Rows of one cluster are drawn together. */
 
 import type { Random } from './random.ts';
 import { quantile } from './summary.ts';

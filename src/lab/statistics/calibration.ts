@@ -1,6 +1,6 @@
-/** Whether probabilities mean what they say, and how scores become probabilities. */
+/** Measures how well probabilities are calibrated, and turns scores into probabilities by Platt scaling. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import { sigmoid } from './logistic.ts';
 
 /** The mean squared distance of probabilities from what happened. */

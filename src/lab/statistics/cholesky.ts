@@ -1,6 +1,6 @@
-/** Linear equations with a symmetric positive definite matrix. */
+/** Solves linear equations with a symmetric positive definite matrix. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 
 /** Solves A x = b for many b. The matrix is row-major and is overwritten. */
 export function choleskySolver(matrix: Float64Array, size: number): (b: Float64Array) => Float64Array {

@@ -1,4 +1,4 @@
-/** The direction from the mean of the rows labelled 0 to the mean of those labelled 1. */
+/** Computes the direction from the mean of the rows labelled 0 to the mean of those labelled 1. */
 
 import { addScaled } from './vectors.ts';
 

@@ -1,4 +1,4 @@
-/** Correction for several tests. */
+/** Adjusts p values for multiple tests by Holm's method. */
 
 /**
  * Adjusted p values by Holm's method, in the order given. With more tests in the family than p values, the others are taken to

@@ -1,6 +1,6 @@
-/** A straight line through points. */
+/** Fits a straight line by ordinary least squares. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 
 export interface Line {
   slope: number;

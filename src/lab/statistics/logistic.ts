@@ -3,7 +3,7 @@
  * Newton's method; its steps are solved by conjugate gradients, so that wide activations need no square matrix.
  */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import { addScaled, centreRows, dot } from './vectors.ts';
 
 export interface LogisticFit {

@@ -1,9 +1,9 @@
-/** Tests against chance: labels that change places, and p values by counting. */
+/** Permutes labels, and computes p values of permutation tests. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 import type { Random } from './random.ts';
 
-/** Labels that have changed places within each group of rows. */
+/** Permutes labels within each group of rows. */
 export function permuteWithin(
   labels: ArrayLike<number>,
   groups: readonly (readonly number[])[],
@@ -20,8 +20,8 @@ export function permuteWithin(
   return result;
 }
 
-/** The share of values, the observed one counted among them, that are at least as large. */
-export function chanceOf(observed: number, nulls: ArrayLike<number>): number {
+/** The share of values, the observed one counted among them, that are at least as large as the observed one. */
+export function permutationP(observed: number, nulls: ArrayLike<number>): number {
   let reached = 1;
   for (let i = 0; i < nulls.length; i++) reached += (nulls[i] ?? missing('null value', i)) >= observed ? 1 : 0;
   return reached / (nulls.length + 1);

@@ -1,4 +1,4 @@
-/** Counts out of a number of trials, with 95 % intervals. */
+/** Computes proportions with 95 % intervals. */
 
 import { betaQuantile } from './beta.ts';
 import type { Interval } from './bootstrap.ts';

@@ -1,5 +1,5 @@
 /**
- * The lab's one source of chance: xoshiro128** (Blackman and Vigna), its 128 bits of state taken from SHA-256 of a seed and a
+ * The lab's only random number generator: xoshiro128** (Blackman and Vigna), its 128 bits of state taken from SHA-256 of a seed and a
  * name. Each use has a name of its own, so that a new one does not shift the numbers of the others.
  */
 
@@ -16,7 +16,7 @@ export interface Random {
   choose<T>(values: readonly T[]): T;
   /** A copy in another order. */
   shuffle<T>(values: Iterable<T>): T[];
-  /** A vector of length 1, all ways alike. */
+  /** A unit vector, uniform over all directions. */
   direction(width: number): Float32Array;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Scores of activations along directions, and how far apart two of them must be for one to be above the other. The last bits of
+ * Scores activations along directions, and says how far apart two scores must be for one to be above the other. The last bits of
  * an activation differ from one engine or machine to the next; no rank may rest on them.
  */
 

@@ -1,6 +1,6 @@
-/** Mean, deviation, quantiles. */
+/** Computes mean, sum, standard deviation and quantiles. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 
 export function mean(values: ArrayLike<number>): number {
   return sum(values) / values.length;

@@ -1,6 +1,6 @@
-/** Sums over vectors, in double precision. Rows of a matrix are addressed by an offset, so that nothing is copied. */
+/** Computes products and sums of vectors in double precision. Rows of a matrix are addressed by an offset, so that nothing is copied. */
 
-import { missing } from '../missing.ts';
+import { missing } from '../core/missing.ts';
 
 type Numbers = Float32Array | Float64Array;
 

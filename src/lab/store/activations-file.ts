@@ -1,9 +1,9 @@
-/** The activations of a capture: a safetensors file that is written row by row, so that it may be larger than memory. */
+/** Writes the activations of a capture row by row to a safetensors file, which may be larger than memory. */
 
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { asStorageError } from '../../files/spool.ts';
-import { bytesOf } from '../manifest.ts';
+import { float32Bytes } from '../core/manifest.ts';
 
 export interface ActivationsWriter {
   /** The next rows of one tensor. */
@@ -33,7 +33,7 @@ export async function createActivationsWriter(
     async append(tensor, rows) {
       const place = places.get(tensor);
       if (!place) throw new Error(`The file has no tensor ${tensor}.`);
-      const bytes = bytesOf(rows);
+      const bytes = float32Bytes(rows);
       place.hash.update(bytes);
       const { at } = place;
       place.at += bytes.length;

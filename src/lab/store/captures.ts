@@ -1,13 +1,13 @@
-/** Captures on disk: a folder each, with the activations in safetensors and everything else in JSON. When they take too much room, those not used for longest go. */
+/** Stores captures on disk, one folder each: activations in safetensors, the rest in JSON. Evicts the least recently used when they take too much space. */
 
 import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { CuvetteError, messageOf } from '../../errors.ts';
+import { CuvetteError } from '../../errors.ts';
+import { createIncomingFolder, isIncoming, writeDurably } from '../core/durable-files.ts';
+import { readIfThere, whyInvalid } from '../core/json-files.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import { type ActivationsWriter, createActivationsWriter } from './activations-file.ts';
-import { createIncomingFolder, isIncoming, writeDurably } from './durable.ts';
-import { readIfThere } from './read-if-there.ts';
 
 const label = z.union([z.literal(0), z.literal(1)]);
 
@@ -50,7 +50,7 @@ export interface CaptureDraft {
   /** SHA-256 of what was appended. */
   finish(): Promise<string>;
   keep(id: string, record: CaptureRecord): Promise<void>;
-  /** To be called in the end in any case. */
+  /** Must be called in the end; after `keep` it does nothing. */
   discard(): Promise<void>;
 }
 
@@ -90,7 +90,7 @@ export function createCaptureStore(folder: string, mostBytes: number): CaptureSt
           await writeDurably(join(incoming.path, RECORD), JSON.stringify(record));
           await incoming.keep(id);
           isKept = true;
-          await makeRoom(folder, await ids(), id, mostBytes);
+          await evict(folder, await ids(), id, mostBytes);
         },
         async discard() {
           if (isKept) return;
@@ -103,7 +103,7 @@ export function createCaptureStore(folder: string, mostBytes: number): CaptureSt
       const path = join(folder, id);
       const record = /^[\w-]+$/.test(id) ? await readRecord(join(path, RECORD)) : undefined;
       if (!record) throw unknownCapture(id, await ids());
-      // What is used stays longest.
+      // Eviction goes by this time.
       await utimes(path, new Date(), new Date()).catch(() => {});
       return {
         ...record,
@@ -134,10 +134,9 @@ async function readRecord(path: string): Promise<CaptureRecord | undefined> {
   try {
     return captureSchema.parse(JSON.parse(text));
   } catch (error) {
-    const why = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error);
     throw new CuvetteError(
       'bad_model',
-      `${path} is not a capture of this version, or is damaged. Capture again with capture_acts. ${why}`,
+      `${path} is not a capture of this version, or is damaged. Capture again with capture_acts. ${whyInvalid(error)}`,
       { cause: error },
     );
   }
@@ -168,8 +167,8 @@ function tensorName(point: string, position: number): string {
   return `${point}@${position}`;
 }
 
-/** Removes captures, those used longest ago first, until the rest fits. The newest stays whatever its size. */
-async function makeRoom(folder: string, ids: string[], newest: string, mostBytes: number): Promise<void> {
+/** Evicts the least recently used captures until the rest fits. The newest stays whatever its size. */
+async function evict(folder: string, ids: string[], newest: string, mostBytes: number): Promise<void> {
   const found = await Promise.all(ids.map(async (id) => ({ id, ...(await sizeOf(join(folder, id))) })));
   let total = found.reduce((sum, { bytes }) => sum + bytes, 0);
   for (const { id, bytes } of found.filter((one) => one.id !== newest).sort((a, b) => a.used - b.used)) {
@@ -179,7 +178,7 @@ async function makeRoom(folder: string, ids: string[], newest: string, mostBytes
   }
 }
 
-/** Of a capture that another process has removed in the meantime. */
+/** The size of a capture that another process has removed in the meantime. */
 const GONE = { bytes: 0, used: 0 };
 
 async function sizeOf(path: string): Promise<{ bytes: number; used: number }> {

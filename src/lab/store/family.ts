@@ -1,14 +1,14 @@
 /**
- * How many questions of causality were asked in a lab session: what p values have to be adjusted for. It is kept on disk, so that
- * neither an agent nor a restart can forget it. A lab session ends when nothing was asked for half a day.
+ * Counts the causal questions of a lab session, which p values are adjusted for. The count is on disk, so that neither an agent nor a restart loses it.
+ * A lab session ends half a day after its last question.
  */
 
 import { join } from 'node:path';
 import * as z from 'zod';
-import { CuvetteError, messageOf } from '../../errors.ts';
+import { CuvetteError } from '../../errors.ts';
 import { withLock } from '../../file-lock.ts';
-import { writeDurably } from './durable.ts';
-import { readIfThere } from './read-if-there.ts';
+import { writeDurably } from '../core/durable-files.ts';
+import { readIfThere, whyInvalid } from '../core/json-files.ts';
 
 export interface Family {
   /** Counts a question, by its hash, unless it was asked before. */
@@ -19,7 +19,7 @@ export interface Family {
 export interface Counted {
   /** How many questions there are, this one included. */
   size: number;
-  /** For a question that got no answer. One that got it earlier stays. */
+  /** Takes the question out of the count, because it got no answer; not if it was counted before. */
   forget(): Promise<void>;
 }
 
@@ -68,10 +68,9 @@ function parse(path: string, text: string): z.infer<typeof fileSchema> {
   try {
     return fileSchema.parse(JSON.parse(text));
   } catch (error) {
-    const why = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error);
     throw new CuvetteError(
       'folder_unusable',
-      `${path} does not tell which questions were asked before: ${why}. Remove it to begin a new family of questions.`,
+      `${path} does not tell which questions were asked before: ${whyInvalid(error)}. Remove it to begin a new family of questions.`,
       { cause: error },
     );
   }

@@ -1,8 +1,9 @@
-/** The manifests of a lab, in the order of their calls: one a line, never changed. */
+/** Appends manifests to a log, one JSON object a line, and reads the latest. */
 
-import { type Manifest, manifestSchema } from '../manifest.ts';
-import { appendDurably } from './durable.ts';
-import { readIfThere } from './read-if-there.ts';
+import { CuvetteError } from '../../errors.ts';
+import { appendDurably } from '../core/durable-files.ts';
+import { readIfThere, whyInvalid } from '../core/json-files.ts';
+import { type Manifest, manifestSchema } from '../core/manifest.ts';
 
 export interface ManifestLog {
   append(manifest: Manifest): Promise<void>;
@@ -14,24 +15,30 @@ export function createManifestLog(path: string): ManifestLog {
   return {
     append: (manifest) => appendDurably(path, JSON.stringify(manifest)),
     async latest(limit) {
-      const text = await readIfThere(path);
-      const lines = text === undefined ? [] : text.split('\n').filter(Boolean).reverse();
+      const lines = ((await readIfThere(path)) ?? '').split('\n');
       const manifests: Manifest[] = [];
-      for (const line of lines) {
-        if (manifests.length === limit) break;
-        const manifest = parse(line);
-        if (manifest) manifests.push(manifest);
+      for (let number = lines.length; number > 0 && manifests.length < limit; number--) {
+        const value = parseLine(lines[number - 1] ?? '');
+        if (value !== undefined) manifests.push(toManifest(value, `Line ${number} of ${path}`));
       }
       return manifests;
     },
   };
 }
 
-/** A line that a crash cut off is none. */
-function parse(line: string): Manifest | undefined {
+/** Undefined for an empty line, and for one that a crash cut off. */
+function parseLine(line: string): unknown {
   try {
-    return manifestSchema.parse(JSON.parse(line));
+    return JSON.parse(line);
   } catch {
     return undefined;
   }
+}
+
+function toManifest(value: unknown, where: string): Manifest {
+  const parsed = manifestSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new CuvetteError('unreadable_file', `${where} is not a manifest: ${whyInvalid(parsed.error)}`, {
+    cause: parsed.error,
+  });
 }

@@ -1,13 +1,14 @@
-/** Probes on disk: NAME.json beside NAME.safetensors, which is also the form in which they are exchanged. */
+/** Stores probes on disk as NAME.json beside NAME.safetensors, which is also the format in which they are exchanged. */
 
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import * as z from 'zod';
-import { CuvetteError, messageOf } from '../../errors.ts';
+import { CuvetteError } from '../../errors.ts';
+import { isIncoming, writeDurably } from '../core/durable-files.ts';
+import { whyInvalid } from '../core/json-files.ts';
 import { encodeSafetensors, openSafetensors } from '../formats/safetensors.ts';
-import { isIncoming, writeDurably } from './durable.ts';
 
-/** How a probe was made here. */
+/** How this lab trained a probe. */
 const trainingSchema = z.object({
   method: z.enum(['logistic', 'difference-of-means']),
   capture_id: z.string(),
@@ -17,7 +18,7 @@ const trainingSchema = z.object({
   n_train: z.number(),
   n_held_out: z.number(),
   auroc: z.number().nullable(),
-  /** Prompts that it has seen, by their marks: it is not tested on them, in whatever capture they come again. */
+  /** Hashes of the prompts that it was trained on: it is not tested on them, in whatever capture they are. */
   trained_on: z.array(z.string()),
   /** Distance of the class means along the direction, in the rows that it has seen. */
   swing: z.number(),
@@ -31,7 +32,7 @@ const fileSchema = z.object({
   position: z.union([z.number(), z.string()]).optional(),
   license: z.string().nullish(),
   source_url: z.string().nullish(),
-  /** Those of others have what they like in it. */
+  /** Probes of other programs may have anything in it. */
   training: z.union([trainingSchema, z.record(z.string(), z.unknown())]).nullish(),
 });
 
@@ -47,13 +48,13 @@ export interface Probe {
   sourceUrl: string | null;
   direction: Float32Array;
   bias: number;
-  /** Of one that was trained in this lab. */
+  /** Of a probe that this lab trained. */
   training?: Training;
-  /** What the file of one from elsewhere says of its training. */
-  trainingElsewhere?: Record<string, unknown>;
+  /** The `training` of a probe that another program made. */
+  foreignTraining?: Record<string, unknown>;
 }
 
-/** A probe as a file has it: some of it may have to be told by whoever loads it. */
+/** A probe as a file has it: the caller must give what is missing. */
 export interface ProbeFile {
   modelId?: string;
   layer?: string | number;
@@ -65,7 +66,7 @@ export interface ProbeFile {
   bias: number;
 }
 
-/** Of a probe that comes without one: its scores are plain products with the direction. */
+/** The bias of a probe without one: its scores are plain products with the direction. */
 export const NO_BIAS = 0;
 
 export interface ProbeStore {
@@ -109,7 +110,7 @@ export function createProbeStore(folder: string): ProbeStore {
   };
 }
 
-/** Its tensors, and what is said of them beside. */
+/** Reads the tensors and the JSON beside them. */
 export async function readProbeFile(path: string, about: string): Promise<ProbeFile> {
   const tensors = openSafetensors(path);
   try {
@@ -126,8 +127,7 @@ export async function readProbeFile(path: string, about: string): Promise<ProbeF
     };
   } catch (error) {
     if (error instanceof CuvetteError) throw error;
-    const why = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error);
-    throw new CuvetteError('bad_model', `${about} is not what a probe has beside its tensors: ${why}`, {
+    throw new CuvetteError('bad_model', `${about} is not what a probe has beside its tensors: ${whyInvalid(error)}`, {
       cause: error,
     });
   } finally {
@@ -142,7 +142,7 @@ export function onlyNumber(path: string, name: string, numbers: Float32Array): n
   throw new CuvetteError('bad_model', `${name} in ${path} has ${numbers.length} numbers, and must have one.`);
 }
 
-/** Of a probe that this lab has saved: everything must be there that it writes. */
+/** Checks that a file of this lab has every field that it writes. */
 function fromFile(id: string, about: string, file: ProbeFile): Probe {
   const { modelId, layer, position, license, sourceUrl, direction, bias } = file;
   if (modelId === undefined) throw incomplete(about, 'model_id');
@@ -151,13 +151,13 @@ function fromFile(id: string, about: string, file: ProbeFile): Probe {
   return { id, modelId, layer, position, license, sourceUrl, direction, bias, ...trainingOf(about, file.training) };
 }
 
-/** One with the marks of training in a lab must have all of it: without the prompts that it has seen, it would be tested on them. */
-function trainingOf(about: string, training: ProbeFile['training']): Pick<Probe, 'training' | 'trainingElsewhere'> {
+/** A `training` that a lab wrote must be complete: without the prompts that the probe was trained on, it would be tested on them. */
+function trainingOf(about: string, training: ProbeFile['training']): Pick<Probe, 'training' | 'foreignTraining'> {
   if (training === null) return {};
   const own = trainingSchema.safeParse(training);
   if (own.success) return { training: own.data };
   if ('trained_on' in training || 'capture_id' in training) throw incomplete(about, 'training', own.error);
-  return { trainingElsewhere: training };
+  return { foreignTraining: training };
 }
 
 function incomplete(about: string, field: string, error?: z.ZodError): CuvetteError {
@@ -175,6 +175,6 @@ function toJson(probe: Probe): z.infer<typeof fileSchema> {
     position: probe.position,
     license: probe.license,
     source_url: probe.sourceUrl,
-    training: probe.training ?? probe.trainingElsewhere ?? null,
+    training: probe.training ?? probe.foreignTraining ?? null,
   };
 }

@@ -1,16 +1,16 @@
-/** What a lab keeps of one model, in a folder that is found by the hashes of its weights and tokenizer: captures, probes, records of the protocol, manifests. */
+/** Opens the store of one model, in a folder named after the hashes of its weights and tokenizer: captures, probes, protocol records, manifests. */
 
 import { join } from 'node:path';
 import { privateFolder } from '../../paths.ts';
-import type { ModelDescription } from '../engine.ts';
-import { hashOf } from '../manifest.ts';
+import { writeDurably } from '../core/durable-files.ts';
+import type { ModelDescription } from '../core/engine.ts';
+import { hashOf } from '../core/manifest.ts';
 import { type CaptureStore, createCaptureStore } from './captures.ts';
-import { writeDurably } from './durable.ts';
 import { createFamily, type Family } from './family.ts';
 import { createManifestLog, type ManifestLog } from './manifests.ts';
 import { createProbeStore, type ProbeStore } from './probes.ts';
 
-export interface Store {
+export interface LabStore {
   folder: string;
   captures: CaptureStore;
   probes: ProbeStore;
@@ -22,11 +22,11 @@ export interface Store {
 
 const GIB = 1024 ** 3;
 
-export function openStore(
+export function openLabStore(
   folder: string,
   model: ModelDescription,
   { mostBytes = 4 * GIB }: { mostBytes?: number } = {},
-): Store {
+): LabStore {
   const place = privateFolder(join(folder, hashOf([model.weights, model.tokenizer]).slice(0, 16)));
   return {
     folder: place,

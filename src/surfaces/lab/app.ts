@@ -5,7 +5,7 @@ import { readConfig } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
 import type { Spills } from '../../files/spill.ts';
 import { readJsonBody } from '../../json-guard.ts';
-import type { Lab } from '../../lab/lab.ts';
+import type { Lab } from '../../lab/core/lab.ts';
 import type { Primitive } from '../../lab/primitives/primitive.ts';
 import { ROUTED } from '../../lab/primitives/table.ts';
 import { EVENTS, HEADERS, HEARTBEAT } from '../../lab/remote/lab-protocol.ts';

@@ -2,10 +2,9 @@
 
 import { CuvetteError, isErrorCode, toCuvetteError } from '../../errors.ts';
 import type { Spills } from '../../files/spill.ts';
-import type { Lab } from '../../lab/lab.ts';
-import { hashOf } from '../../lab/manifest.ts';
+import type { Lab, LabContext } from '../../lab/core/lab.ts';
+import { hashOf } from '../../lab/core/manifest.ts';
 import { type LabCallEvent, labCallEvent } from '../../lab/remote/lab-protocol.ts';
-import type { LabContext } from '../../lab/workbench.ts';
 import type { Logger } from '../../log.ts';
 import { createCallIds } from '../call-ids.ts';
 import type { EventFormat, EventLog, EventReader } from '../event-log.ts';

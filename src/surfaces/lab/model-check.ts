@@ -1,7 +1,7 @@
 /** Rejects requests whose model hash differs from that of the lab's model: captures and probes of one model say nothing of another. */
 
 import { CuvetteError } from '../../errors.ts';
-import type { Lab } from '../../lab/lab.ts';
+import type { Lab } from '../../lab/core/lab.ts';
 
 export type ModelCheck = (weights: string | undefined) => Promise<void>;
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Ending, Output } from '../../../src/interpreters/interpreter.ts';
-import { createLabs, type Labs } from '../../../src/lab/labs.ts';
+import { createLabs, type Labs } from '../../../src/lab/labs/labs.ts';
 import { status } from '../../../src/lab/primitives/lab-status.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { allGone, createHome, type Home, processesOf, startAgent, useHome, waitFor } from '../harness.ts';

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { makeDataset } from '../../../src/lab/causality/dataset.ts';
-import type { Question } from '../../../src/lab/causality/evidence.ts';
+import type { CausalQuestion } from '../../../src/lab/causality/question.ts';
 import { axis, plainPairs } from './plain-engine.ts';
 import { answer } from './questions.ts';
 
 const given = (vector: number[]) => ({ direction: { kind: 'given' as const, vector } });
 
-describe('a bad question gets an error that says what to do, never a verdict', () => {
-  test.each<[string, Partial<Question>, RegExp]>([
+describe('the causality protocol rejects a question, and says what to do:', () => {
+  test.each<[string, Partial<CausalQuestion>, RegExp]>([
     [
       'one class only',
       { dataset: plainPairs(20).filter((row) => row.label === 1) },
@@ -66,7 +66,7 @@ describe('a bad question gets an error that says what to do, never a verdict', (
     });
   });
 
-  test('labels that do not match rows', () => {
+  test('labels that do not match the rows', () => {
     expect(() => makeDataset(['a', 'b'], [1])).toThrow(
       'There are 2 prompts and 1 labels. Give one of them for each prompt.',
     );

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
-import { type Evidence, protocolRecordSchema, VERDICTS } from '../../../src/lab/causality/evidence.ts';
+import type { Evidence } from '../../../src/lab/causality/evidence.ts';
+import { protocolRecordSchema, VERDICTS } from '../../../src/lab/causality/verdict.ts';
 import { answer, ask } from './questions.ts';
 
 let causal: Evidence;
@@ -29,7 +30,7 @@ const guards = (changes: { onManifold?: number; perplexityRatio?: number; diverg
 });
 const flips = (rate: number) => ({ count: 0, of: 100, rate, interval: { low: 0, high: 1 } });
 
-describe('the decision', () => {
+describe('the decision on a verdict', () => {
   test.each<[verdict: string, when: string, () => Parts]>([
     ['causal : sufficient-and-necessary', 'everything is in order', () => ({})],
     [

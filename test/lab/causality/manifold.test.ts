@@ -20,7 +20,7 @@ describe('the share of a direction that lies where activations vary', () => {
     expect(onManifold(direction(32, 3, 30), data, 32).value).toBeCloseTo(0.5, 1);
   });
 
-  test('is judged by what natural activations reach, where rows are fewer than coordinates', () => {
+  test('is relative to that of natural activations where rows are fewer than coordinates', () => {
     const data = rows(60, 128, 100);
     const found = onManifold(direction(128, 3), data, 128);
     expect(found.reach).toBeLessThan(0.7);

@@ -1,14 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import { labelsOf } from '../../../src/lab/causality/dataset.ts';
+import {
+  balancedMean,
+  type InterventionSample,
+  partnerOf,
+  signOf,
+} from '../../../src/lab/causality/intervention-sample.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
-import { balancedMean, partnerOf, type Subjects, signOf } from '../../../src/lab/causality/subjects.ts';
-import type { Engine, RunRequest, VariantResult } from '../../../src/lab/engine.ts';
-import { likeliest, logitOf } from '../../../src/lab/logits.ts';
+import type { Engine, ForwardRequest, VariantResult } from '../../../src/lab/core/engine.ts';
+import { likeliest, logitOf } from '../../../src/lab/core/logits.ts';
 import { createPlainEngine, plainPairs } from './plain-engine.ts';
 import { ask, context } from './questions.ts';
 
 /** The plain model, whose results are changed where the request is one of those meant. */
-function damaged(isMeant: (request: RunRequest) => boolean, change: (result: VariantResult) => VariantResult): Engine {
+function damaged(
+  isMeant: (request: ForwardRequest) => boolean,
+  change: (result: VariantResult) => VariantResult,
+): Engine {
   const engine = createPlainEngine();
   return {
     ...engine,
@@ -26,16 +34,16 @@ const withFewerLogits = (result: VariantResult): VariantResult => ({
   ...(result.logits && { logits: result.logits.slice(1) }),
 });
 
-const asksForTap = ({ taps }: RunRequest) => taps !== undefined;
-const asksForSite = ({ taps }: RunRequest) => taps?.some(({ positions }) => !('from' in positions)) === true;
-const asksForManifold = (request: RunRequest) => asksForTap(request) && !asksForSite(request);
-const asksForVocabulary = ({ logits, variants }: RunRequest) => logits !== undefined && variants === undefined;
-const asksForTokens = ({ logits }: RunRequest) => logits?.tokens !== undefined;
-const asksForSweep = ({ logits, variants }: RunRequest) =>
+const asksForTap = ({ taps }: ForwardRequest) => taps !== undefined;
+const asksForSite = ({ taps }: ForwardRequest) => taps?.some(({ positions }) => !('from' in positions)) === true;
+const asksForManifold = (request: ForwardRequest) => asksForTap(request) && !asksForSite(request);
+const asksForVocabulary = ({ logits, variants }: ForwardRequest) => logits !== undefined && variants === undefined;
+const asksForTokens = ({ logits }: ForwardRequest) => logits?.tokens !== undefined;
+const asksForSweep = ({ logits, variants }: ForwardRequest) =>
   logits !== undefined && logits.tokens === undefined && variants !== undefined;
-const asksForSurprise = ({ surprise }: RunRequest) => surprise === true;
+const asksForSurprise = ({ surprise }: ForwardRequest) => surprise === true;
 
-describe('an engine that leaves out what it was asked for gets an error that names it, never a verdict', () => {
+describe('the causality protocol names what an engine left out, and gives no verdict:', () => {
   test.each<[string, Engine, string]>([
     [
       'the activation at the site',
@@ -81,8 +89,8 @@ describe('an engine that leaves out what it was asked for gets an error that nam
   });
 });
 
-describe('what is read of a row or token that is not there throws, and names it', () => {
-  const subjects: Subjects = {
+describe('reading a value that is absent throws an error that names it:', () => {
+  const subjects: InterventionSample = {
     site: { layer: 0, place: 'resid_post', position: -1 },
     seed: 1,
     width: 1,
@@ -95,23 +103,23 @@ describe('what is read of a row or token that is not there throws, and names it'
     swing: 1,
   };
 
-  test('a label, which would count as negative', () => {
+  test('the label of a row, which would count as negative', () => {
     expect(signOf(subjects, 1)).toBe(-1);
     expect(() => signOf(subjects, 2)).toThrow('no label of row 2,');
     expect(() => labelsOf(plainPairs(1), [0, 2])).toThrow('no row of the dataset 2,');
   });
 
-  test('a partner, which would be the row itself', () => {
+  test('the partner of a row, which would be the row itself', () => {
     expect(() => partnerOf(subjects, 2)).toThrow('no partner of row 2,');
   });
 
-  test('a value of a mean, which would pull it to zero', () => {
+  test('the value of a row in a mean, which would pull it to zero', () => {
     expect(balancedMean(subjects, Float64Array.of(4, 2))).toBe(3);
     expect(() => balancedMean(subjects, Float64Array.of(4), [0, 1])).toThrow('no value of row 1,');
     expect(() => balancedMean(subjects, Float64Array.of(4, 2, 6))).toThrow('no label of row 2,');
   });
 
-  test('a logit of a token that the model does not have', () => {
+  test('the logit of a token that the model does not have', () => {
     const logits = Float32Array.of(-3, -1, -1);
     expect(logitOf(logits, 1)).toBe(-1);
     expect(() => logitOf(logits, 3)).toThrow('no logit of token 3,');

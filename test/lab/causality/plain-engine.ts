@@ -3,7 +3,7 @@
  * read from it after a norm. Words have a concept that the answer is read from, and a correlate that nothing is read from.
  */
 
-import type { Engine, Intervention, RunRequest, Variant } from '../../../src/lab/engine.ts';
+import type { Engine, ForwardRequest, Intervention, Variant } from '../../../src/lab/core/engine.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { addScaled, dot, norm } from '../../../src/lab/statistics/vectors.ts';
 
@@ -20,9 +20,9 @@ const ALL = VOCABULARY.map((_, token) => token);
 
 export interface PlainEngineOptions {
   /** Of every request, before it is answered. */
-  onRun?(request: RunRequest, number: number): void;
+  onRun?(request: ForwardRequest, number: number): void;
   /** Changes logits before they are given back. */
-  spoil?(logits: Float32Array, request: RunRequest): void;
+  spoil?(logits: Float32Array, request: ForwardRequest): void;
   /** How far the answer is read from the concept. */
   gain?: number;
 }
@@ -81,7 +81,7 @@ export function createPlainEngine({ onRun, spoil, gain = 1 }: PlainEngineOptions
     return tokens.map((token) => (4 * dot(vector, readers[token] ?? vector)) / length);
   }
 
-  function runVariant(request: RunRequest, { prompt, interventions }: Variant) {
+  function runVariant(request: ForwardRequest, { prompt, interventions }: Variant) {
     const tokens = request.prompts[prompt] ?? [];
     const vectors = activations(tokens, interventions);
     const at = (positions: readonly number[]) => positions.flatMap((position) => vectors[position] ?? []);

@@ -20,14 +20,14 @@ describe('the causality protocol', () => {
     expect(evidence.split.test).toHaveLength(24);
   });
 
-  test('is not taken in by a direction that goes with the answer and is read by nobody', async () => {
+  test('does not call a direction causal that correlates with the answer and is not read', async () => {
     const { evidence, verdict } = await answer({ direction: { kind: 'given', vector: axis('correlate') } });
     expect(verdict).toMatchObject({ verdict: 'epiphenomenal-softmax', reason: 'uniform-rescale' });
     expect(evidence.decodability.auroc).toBe(1);
     expect(Math.abs(evidence.interchange.value)).toBeLessThan(0.05);
   });
 
-  test('takes a change of temperature for no effect', async () => {
+  test('does not count a change of temperature as an effect', async () => {
     const { evidence } = await answer({ direction: { kind: 'given', vector: axis('correlate') } });
     // Half of the swing, added where the norm feels it, cools or heats all logits.
     expect(evidence.temperature.low).toBeLessThan(0.97);
@@ -68,7 +68,7 @@ describe('the causality protocol', () => {
     expect(evidence.split.test).toHaveLength(24);
   });
 
-  test('tells effects as shares of what the model does by itself, each prompt in logits', async () => {
+  test("expresses effects as shares of the natural gap, and each prompt's part in logits", async () => {
     const { evidence } = await answer();
     const { behaviour, steering, interchange } = evidence;
     expect(steering.whole).toBe(behaviour.gap);
@@ -77,7 +77,7 @@ describe('the causality protocol', () => {
     for (const { value, whole, each } of [steering, interchange]) expect(value).toBeCloseTo(mean(each) / whole, 10);
   });
 
-  test('takes no share of next to nothing', async () => {
+  test('takes shares of at least the smallest gap', async () => {
     const withGain = (gain: number) => runProtocol(createPlainEngine({ gain }), ask(), context());
     const [without, one] = [(await withGain(0)).behaviour.gap, (await withGain(1)).behaviour.gap];
     // The gap grows with the gain; words that go with the label by chance have one of their own.
@@ -101,7 +101,7 @@ describe('the causality protocol', () => {
     );
   });
 
-  test('takes effects that differ by rounding for as large as each other', async () => {
+  test('takes effects that differ by rounding only for equal', async () => {
     const random = createRandom(1, 'last bits');
     // The same whatever is asked and added, but for their last bits.
     const spoil = (logits: Float32Array) => logits.set(logits.map((_, i) => i / 10 + 2e-6 * random.normal()));
@@ -132,7 +132,7 @@ describe('the causality protocol', () => {
     expect(verdict.limits.join(' ')).toContain('not in counterfactual pairs');
   });
 
-  test('takes more random directions the more was tried before', async () => {
+  test('takes more random directions the more questions were asked before', async () => {
     const evidence = await runProtocol(createPlainEngine(), ask(), context({ family: 3 }));
     expect(evidence.multiplicity).toEqual({ family: 3, tests: 9, needed: 179, nulls: 179 });
     expect(evidence.steering.null).toHaveLength(179);
@@ -168,7 +168,7 @@ describe('the causality protocol', () => {
     expect(requests).toBeLessThan(60);
   });
 
-  test('tells how far it is, and never more than all', async () => {
+  test('reports progress, and never more than the total', async () => {
     const seen: [number, number][] = [];
     await runProtocol(createPlainEngine(), ask(), context({ onProgress: (done, about) => seen.push([done, about]) }));
     expect(seen.length).toBeGreaterThan(5);
@@ -178,8 +178,8 @@ describe('the causality protocol', () => {
   });
 });
 
-describe('the causality protocol, when something goes wrong', () => {
-  test('passes on an error of the engine in the middle, and gives no evidence', async () => {
+describe('the causality protocol on a failure', () => {
+  test('passes on an error of the engine, and returns no evidence', async () => {
     const engine = createPlainEngine({
       onRun: (_, number) => {
         if (number === 6) throw new Error('The thread has died.');
@@ -188,7 +188,7 @@ describe('the causality protocol, when something goes wrong', () => {
     await expect(runProtocol(engine, ask(), context())).rejects.toThrow('The thread has died.');
   });
 
-  test('takes a number that is not finite for an error, not for an effect of zero', async () => {
+  test('takes a number that is not finite for an error, not for no effect', async () => {
     const engine = createPlainEngine({
       spoil: (logits, request) => {
         if (request.variants?.some((variant) => variant.interventions.length > 0)) logits[1] = Number.NaN;
@@ -200,7 +200,7 @@ describe('the causality protocol, when something goes wrong', () => {
     });
   });
 
-  test('stops when it is told to', async () => {
+  test('stops when its signal is aborted', async () => {
     const controller = new AbortController();
     let after = 0;
     const engine = createPlainEngine({

@@ -1,11 +1,11 @@
-/** Questions to the plain model. */
+/** Makes questions about the plain model, and answers them with the protocol. */
 
 import { decide } from '../../../src/lab/causality/decide.ts';
-import type { Question } from '../../../src/lab/causality/evidence.ts';
 import { type ProtocolContext, runProtocol } from '../../../src/lab/causality/protocol.ts';
+import type { CausalQuestion } from '../../../src/lab/causality/question.ts';
 import { axis, createPlainEngine, NEUTRAL, plainPairs } from './plain-engine.ts';
 
-export function ask(changes: Partial<Question> = {}): Question {
+export function ask(changes: Partial<CausalQuestion> = {}): CausalQuestion {
   return {
     site: { layer: 0, place: 'resid_post', position: -1 },
     direction: { kind: 'given', vector: axis('concept') },
@@ -21,7 +21,7 @@ export function context(changes: Partial<ProtocolContext> = {}): ProtocolContext
   return { signal: new AbortController().signal, family: 1, version: '0.0.0', ...changes };
 }
 
-export async function answer(changes: Partial<Question> = {}, engine = createPlainEngine()) {
+export async function answer(changes: Partial<CausalQuestion> = {}, engine = createPlainEngine()) {
   const evidence = await runProtocol(engine, ask(changes), context());
   return { evidence, verdict: decide(evidence) };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DatasetRow } from '../../../src/lab/causality/evidence.ts';
+import type { DatasetRow } from '../../../src/lab/causality/question.ts';
 import { splitRows } from '../../../src/lab/causality/split.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { axis } from './plain-engine.ts';
@@ -15,7 +15,7 @@ function split(dataset: DatasetRow[], seed = 1) {
   return splitRows(ask({ direction: fit, dataset }), createRandom(seed, 'split'));
 }
 
-describe('the split', () => {
+describe('the split into discovery and test rows', () => {
   test('keeps templates together when there are no pairs', () => {
     const { by, discovery, test: tested } = split(rows(40, (row) => ({ template: `t${(row % 10) >> 1}` })));
     expect(by).toBe('template');
@@ -24,7 +24,7 @@ describe('the split', () => {
     expect([...discovery, ...tested].sort((a, b) => a - b)).toEqual([...Array(40).keys()]);
   });
 
-  test('goes by rows, as many of each class in both halves, when there is nothing else', () => {
+  test('goes by rows, balanced by class, when there are neither pairs nor templates', () => {
     const dataset = rows(40, () => ({}));
     const { by, discovery, test: tested } = split(dataset);
     expect(by).toBe('row');
@@ -37,7 +37,7 @@ describe('the split', () => {
     expect(split(rows(40, (row) => ({ template: `t${row % 2}` }))).by).toBe('row');
   });
 
-  test('is another one for another seed', () => {
+  test('differs for another seed', () => {
     const dataset = rows(40, (row) => ({ pair: `${row >> 1}` }));
     expect(split(dataset, 1)).toEqual(split(dataset, 1));
     expect(split(dataset, 2).test).not.toEqual(split(dataset, 1).test);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DatasetRow } from '../../../src/lab/causality/evidence.ts';
+import type { DatasetRow } from '../../../src/lab/causality/question.ts';
 import {
   agreementPairs,
   attractedPairs,
@@ -11,7 +11,7 @@ import {
   reviewPairs,
 } from '../../../src/lab/demo/datasets.ts';
 import { demoQuestions } from '../../../src/lab/demo/questions.ts';
-import { BLAME, PRAISE } from '../../../src/lab/demo/words.ts';
+import { BLAME, PRAISE } from '../../../src/lab/demo/vocabulary.ts';
 
 /** Places of the words in which the prompts of each pair differ: the place, and both words. */
 function differences(rows: DatasetRow[]) {
@@ -36,8 +36,8 @@ const MAKERS = {
   reviewPairs,
 };
 
-describe.each(Object.entries(MAKERS))('%s', (_, make) => {
-  it('are balanced, all different, and the same for the same seed', () => {
+describe.each(Object.entries(MAKERS))('the dataset %s', (_, make) => {
+  it('is balanced, has no prompt twice, and is the same for the same seed', () => {
     const rows = make(11, 40);
     expect(rows).toHaveLength(80);
     expect(rows.filter((row) => row.label === 1)).toHaveLength(40);

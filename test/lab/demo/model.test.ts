@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
-import type { DatasetRow } from '../../../src/lab/causality/evidence.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
+import type { DatasetRow } from '../../../src/lab/causality/question.ts';
+import type { Engine } from '../../../src/lab/core/engine.ts';
 import {
   agreementPairs,
   attractedPairs,
@@ -13,8 +14,7 @@ import {
   reviewPairs,
 } from '../../../src/lab/demo/datasets.ts';
 import { demoQuestions } from '../../../src/lab/demo/questions.ts';
-import { vocabulary } from '../../../src/lab/demo/words.ts';
-import type { Engine } from '../../../src/lab/engine.ts';
+import { vocabulary } from '../../../src/lab/demo/vocabulary.ts';
 import { createEmbeddedEngine } from '../../../src/lab/engines/embedded/embedded-engine.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
 import { checkSae } from '../../../src/lab/sae/fit.ts';
@@ -103,7 +103,7 @@ describe('the sparse autoencoder of the shipped model', () => {
   });
 });
 
-describe('the three directions of the demo', () => {
+describe('the protocol on a direction of the demo gives', () => {
   it.each(demoQuestions(1))('$name: $expected', async ({ layer, position, training, expected, ...asked }) => {
     const site = { layer, place: 'resid_post', position } as const;
     const prompts = await engine.tokenize(training.map((row) => row.prompt));
@@ -142,7 +142,7 @@ async function accuracy(
   return right.length / rows.length;
 }
 
-it('ships with its card and its settings', () => {
+it('the shipped model has its card and its settings', () => {
   for (const file of [
     'README.md',
     'config.json',

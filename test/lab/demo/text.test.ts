@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { isHeldOut, isHeldOutOpinion, writeDocuments } from '../../../src/lab/demo/text.ts';
-import { BLAME, type Noun, PEOPLE, PRAISE, REVIEWED, THINGS, VENUES, vocabulary } from '../../../src/lab/demo/words.ts';
+import {
+  BLAME,
+  type Noun,
+  PEOPLE,
+  PRAISE,
+  REVIEWED,
+  THINGS,
+  VENUES,
+  vocabulary,
+} from '../../../src/lab/demo/vocabulary.ts';
 
 function texts(seed: number, count: number): string[] {
   const documents = writeDocuments(seed);

@@ -1,8 +1,8 @@
-/** What every engine must have in common with transformers: tests of one engine, for a small random model of every family. */
+/** Tests that an engine computes what transformers computes, for a small random model of every architecture. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine, Intervention } from '../../../src/lab/engine.ts';
-import { parseHookPoint } from '../../../src/lab/hook-points.ts';
+import type { Engine, Intervention } from '../../../src/lab/core/engine.ts';
+import { parseHookPoint } from '../../../src/lab/core/hook-points.ts';
 import { largestDifference, openReference, PARITY_MODELS, type ParityReference } from '../parity-reference.ts';
 
 /** What counts as the same as transformers in float32. */

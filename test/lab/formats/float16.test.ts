@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { narrowToBfloats, narrowToHalves, widenBfloats, widenHalves } from '../../../src/lab/formats/float16.ts';
 
 describe('halves', () => {
-  it('are widened to what they stand for', () => {
+  it('are converted to floats', () => {
     const halves = [0x0000, 0x8000, 0x3c00, 0xc000, 0x3555, 0x0001, 0x03ff, 0x0400, 0x7bff, 0x7c00, 0xfc00, 0x7e00];
     const values = [0, -0, 1, -2, 0.333251953125, 2 ** -24, 1023 * 2 ** -24, 2 ** -14, 65504, Infinity, -Infinity, NaN];
     const widened = new Float32Array(halves.length);
@@ -10,14 +10,14 @@ describe('halves', () => {
     expect([...widened]).toEqual(values);
   });
 
-  it('come back as they were from floats, all of them', () => {
+  it('survive the conversion to floats and back, all of them', () => {
     const all = Uint16Array.from({ length: 0x10000 }, (_, half) => half).filter((half) => (half & 0x7fff) <= 0x7c00);
     const widened = new Float32Array(all.length);
     widenHalves(all, widened);
     expect(narrowToHalves(widened)).toEqual(all);
   });
 
-  it('are the nearest to a float, the even one of two', () => {
+  it('are rounded to nearest, ties to even', () => {
     const near = (value: number) => narrowToHalves(Float32Array.of(value))[0];
     expect(near(1 + 2 ** -11)).toBe(0x3c00);
     expect(near(1 + 3 * 2 ** -11)).toBe(0x3c02);
@@ -33,13 +33,13 @@ describe('halves', () => {
 });
 
 describe('bfloat16', () => {
-  it('is widened to what it stands for', () => {
+  it('is converted to floats', () => {
     const widened = new Float32Array(4);
     widenBfloats(Uint16Array.of(0x3f80, 0xc040, 0x7f80, 0x0001), widened);
     expect([...widened]).toEqual([1, -3, Number.POSITIVE_INFINITY, 2 ** -133]);
   });
 
-  it('is the nearest to a float, the even one of two', () => {
+  it('is rounded to nearest, ties to even', () => {
     const near = (value: number) => narrowToBfloats(Float32Array.of(value))[0];
     expect(near(1 + 2 ** -8)).toBe(0x3f80);
     expect(near(1 + 3 * 2 ** -8)).toBe(0x3f82);

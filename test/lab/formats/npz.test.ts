@@ -1,4 +1,4 @@
-/** numpy's files, as numpy writes them; and what only looks like them. */
+/** Tests npz files as numpy writes them, and invalid ones. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const REFERENCE: Record<string, { shape: number[]; data: number[] }> = JSON.pars
   readFileSync(join(FIXTURES, 'arrays.json'), 'utf8'),
 );
 
-describe.each(['stored', 'deflated'])('%s arrays', (name) => {
+describe.each(['stored', 'deflated'])('reading %s arrays of an npz file:', (name) => {
   test.each(Object.keys(REFERENCE))('%s', (array) => {
     const file = openNpz(join(FIXTURES, `${name}.npz`));
     const { shape, data } = REFERENCE[array] ?? { shape: [], data: [] };
@@ -26,7 +26,7 @@ describe.each(['stored', 'deflated'])('%s arrays', (name) => {
   });
 });
 
-test('an array is read from any number on', () => {
+test('an npz array is read from any index on', () => {
   const file = openNpz(join(FIXTURES, 'stored.npz'));
   const target = new Float32Array(2);
   file.into('half', target, { first: 5 });
@@ -34,7 +34,7 @@ test('an array is read from any number on', () => {
   file.close();
 });
 
-describe('refused', () => {
+describe('refused in an npz file', () => {
   test('are Python objects, which would have to be unpickled', () => {
     expect(() => openNpz(join(FIXTURES, 'objects.npz'))).toThrow(/a\.npy has numbers of type \|O/);
   });
@@ -60,7 +60,7 @@ describe('refused', () => {
   });
 });
 
-test('arrays with any bytes changed are read or refused, and nothing else happens', () => {
+test('npz files with any bytes changed are read or refused, and nothing else happens', () => {
   const honest = array(header('(2,)'));
   fc.assert(
     fc.property(fc.nat(honest.length - 1), fc.nat(255), (at, to) => {

@@ -83,7 +83,7 @@ describe('a safetensors file', () => {
   });
 });
 
-describe('a file that is not proper', () => {
+describe('an invalid safetensors file', () => {
   const good = encodeSafetensors({ first: vector(4), second: vector(2) });
   const two = (first: [number, number], second: [number, number]) => ({
     first: { dtype: 'F32', shape: [4], data_offsets: first },
@@ -127,18 +127,18 @@ describe('a file that is not proper', () => {
     expect(refusal(() => openSafetensors(path))).toContain(path);
   });
 
-  it('has a type that is not read, and says so when the tensor is asked for', () => {
+  it('may have an unsupported type, which is reported when the tensor is read', () => {
     const header = { a: { dtype: 'F8_E4M3', shape: [4], data_offsets: [0, 4] } };
     const file = openSafetensors(written(assembled(header, Buffer.alloc(4))));
     expect(refusal(() => file.float32('a'))).toContain('F8_E4M3');
     file.close();
   });
 
-  it('is a folder', () => {
+  it('may be a folder', () => {
     expect(refusal(() => openSafetensors(temporaryFolder()))).toMatch(/folder|directory/i);
   });
 
-  it('shrinks after it was opened', () => {
+  it('may have shrunk after it was opened', () => {
     const path = written(good);
     const file = openSafetensors(path);
     writeFileSync(path, good.subarray(0, good.length - 4));

@@ -1,4 +1,4 @@
-/** torch's files, as torch writes them; and pickles that would do harm if anyone ran them. */
+/** Tests .pt files as torch writes them, and pickles that would run code if they were executed. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { writeZip } from './write-zip.ts';
 
 const FIXTURES = join(import.meta.dirname, '../fixtures/tensors');
 
-test('tensors of all types, views and containers come out as torch has them', () => {
+test('.pt files: tensors of all types, views and containers are read as torch has them', () => {
   const reference: Record<string, { shape: number[]; data: number[] }> = JSON.parse(
     readFileSync(join(FIXTURES, 'tensors.json'), 'utf8'),
   );
@@ -21,7 +21,7 @@ test('tensors of all types, views and containers come out as torch has them', ()
   }
 });
 
-test('plain values beside the tensors are read too', () => {
+test('.pt files: plain values beside the tensors are read too', () => {
   const file = openTorchFile(join(FIXTURES, 'tensors.pt'));
   expect(Object.fromEntries(file.values)).toMatchObject({
     layer: 12,
@@ -33,17 +33,17 @@ test('plain values beside the tensors are read too', () => {
   file.close();
 });
 
-test('a file that is one tensor has it under the empty name', () => {
+test('.pt files: a file that is one tensor has it under the empty name', () => {
   expect([...readTorchTensors(join(FIXTURES, 'bare.pt'))]).toEqual([
     ['', { shape: [3], data: Float32Array.of(1, 2, 3) }],
   ]);
 });
 
-test('the state of a module is read', () => {
+test('.pt files: the state of a module is read', () => {
   expect([...readTorchTensors(join(FIXTURES, 'state.pt')).keys()]).toEqual(['weight', 'bias']);
 });
 
-test('numbers are read from any place on, also of a view', () => {
+test('.pt files: tensors are read from any index on, also views', () => {
   const file = openTorchFile(join(FIXTURES, 'tensors.pt'));
   const target = new Float32Array(2);
   file.into('state.corner', target, { first: 1 });
@@ -53,7 +53,7 @@ test('numbers are read from any place on, also of a view', () => {
   file.close();
 });
 
-describe('refused', () => {
+describe('refused among .pt files', () => {
   test('is a whole module, which would have to be imported', () => {
     expect(() => openTorchFile(join(FIXTURES, 'module.pt'))).toThrow(
       /would import "torch\.nn\.modules\.linear\.Linear"/,
@@ -135,13 +135,13 @@ describe('refused', () => {
   });
 });
 
-test('an honest tensor made by hand is read', () => {
+test('.pt files: a valid tensor made by hand is read', () => {
   expect([...readTorchTensors(fileWith(tensor(0, [2], [1]))).values()]).toEqual([
     { shape: [2], data: Float32Array.of(1.5, -2) },
   ]);
 });
 
-test('pickles of any bytes are read or refused, and nothing else happens', () => {
+test('.pt files: pickles of any bytes are read or refused, and nothing else happens', () => {
   const folder = temporaryFolder();
   const instructions = fc.constantFrom(...'.N\x88K\x01(t)]}aesu\x85\x86\x87q\x00h\x00Q\x52bc\x93\x8a\x58\x8c\x94\x81');
   const bytes = fc.array(
@@ -157,7 +157,7 @@ test('pickles of any bytes are read or refused, and nothing else happens', () =>
   );
 });
 
-test('a real file with any bytes changed is read or refused, and nothing else happens', () => {
+test('.pt files: a real file with any bytes changed is read or refused, and nothing else happens', () => {
   const folder = temporaryFolder();
   const honest = readFileSync(join(FIXTURES, 'state.pt'));
   const change = fc.record({ at: fc.nat(honest.length - 1), to: fc.nat(255) });
@@ -171,7 +171,7 @@ test('a real file with any bytes changed is read or refused, and nothing else ha
   );
 });
 
-test.each([1, 100, 1000])('a real file cut off after %i bytes is refused', (length) => {
+test.each([1, 100, 1000])('.pt files: a real file cut off after %i bytes is refused', (length) => {
   const path = join(temporaryFolder(), 'file.pt');
   writeFileSync(path, readFileSync(join(FIXTURES, 'state.pt')).subarray(0, length));
   expect(() => openTorchFile(path)).toThrow(/cannot be read|no table of contents/);

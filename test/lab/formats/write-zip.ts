@@ -1,4 +1,4 @@
-/** Writes ZIP archives, also such as no honest program writes. */
+/** Writes ZIP archives, also invalid ones. */
 
 import { crc32, deflateRawSync } from 'node:zlib';
 

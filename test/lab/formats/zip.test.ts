@@ -1,4 +1,4 @@
-/** ZIP archives: honest ones are read at any place, and others are refused before they cost anything. */
+/** Tests that valid ZIP archives can be read at any offset, and that invalid ones are refused before they cost memory. */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { writeZip } from './write-zip.ts';
 
 const TEXT = Buffer.from('a stored or deflated text, a stored or deflated text');
 
-test('entries are read from any place on, stored or deflated', () => {
+test('ZIP entries are read from any offset on, stored or deflated', () => {
   const path = fileWith(
     writeZip(
       [
@@ -29,7 +29,7 @@ test('entries are read from any place on, stored or deflated', () => {
   zip.close();
 });
 
-describe('refused', () => {
+describe('refused among ZIP archives', () => {
   const entry = { name: 'a', content: TEXT };
   test.each([
     ['a file that is none', Buffer.from('hello'), /no table of contents/],
@@ -71,7 +71,7 @@ describe('refused', () => {
   });
 });
 
-test('an archive with any bytes changed is read or refused, and nothing else happens', () => {
+test('a ZIP archive with any bytes changed is read or refused, and nothing else happens', () => {
   const folder = temporaryFolder();
   const honest = writeZip([
     { name: 'a', content: TEXT },

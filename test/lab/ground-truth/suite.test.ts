@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
 import { createEmbeddedEngine } from '../../../src/lab/engines/embedded/embedded-engine.ts';
-import { askEngine, runCase, runGroundTruth } from '../../../src/lab/ground-truth/suite.ts';
-import { CASE_NAMES, makeToyQuestion } from '../../../src/lab/ground-truth/toy-questions.ts';
-import { writeRandomTwin } from '../../../src/lab/ground-truth/twin.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
 import { packageFile } from '../../../src/package-root.ts';
+import { askEngine, runCase, runGroundTruth } from './suite.ts';
+import { CASE_NAMES, makeToyQuestion } from './toy-questions.ts';
+import { writeRandomTwin } from './twin.ts';
 
 const SEED = 2026;
 
@@ -30,7 +30,7 @@ async function engineFor(path: string) {
 const context = { version: '0.0.0', signal: new AbortController().signal };
 const answer = askEngine(engineFor, context);
 
-describe('the protocol on models whose causal structure is known', () => {
+describe('the protocol on models of known causal structure', () => {
   test.each(CASE_NAMES)('is right about %s', async (name) => {
     const run = await runCase(name, SEED, answer);
     expect(run, `${run.verdict}: ${run.reason}`).toMatchObject({ correct: true, rightReason: true });

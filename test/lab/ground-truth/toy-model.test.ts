@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openSafetensors } from '../../../src/lab/formats/safetensors.ts';
-import { randomRotation } from '../../../src/lab/ground-truth/matrices.ts';
-import { writeToyModel } from '../../../src/lab/ground-truth/toy-model.ts';
-import { CASE_NAMES, makeToyQuestion } from '../../../src/lab/ground-truth/toy-questions.ts';
-import { VOCABULARY } from '../../../src/lab/ground-truth/toy-words.ts';
-import { writeRandomTwin } from '../../../src/lab/ground-truth/twin.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { dot } from '../../../src/lab/statistics/vectors.ts';
+import { randomRotation } from './matrices.ts';
+import { writeToyModel } from './toy-model.ts';
+import { CASE_NAMES, makeToyQuestion } from './toy-questions.ts';
+import { VOCABULARY } from './toy-words.ts';
+import { writeRandomTwin } from './twin.ts';
 
 let folder: string;
 
@@ -50,7 +50,7 @@ describe('hand-built models', () => {
     expect(dot(concept, toy.direction({ correlate: 1 }))).toBeCloseTo(0, 10);
   });
 
-  test('are turned by a rotation', () => {
+  test('are rotated by an orthogonal matrix', () => {
     const { values } = randomRotation(40, createRandom(1, 'rotation'));
     const row = (i: number) => values.subarray(i * 40, (i + 1) * 40);
     for (let i = 0; i < 40; i++) {
@@ -65,7 +65,7 @@ describe('hand-built models', () => {
     expect(question.dataset.filter((row) => row.label === 1)).toHaveLength(32);
   });
 
-  test('have twins with the same numbers in other places', () => {
+  test('have twins with the same weights, shuffled', () => {
     writeToyModel(join(folder, 'model'), 'reads-concept', 1);
     writeRandomTwin(join(folder, 'model'), join(folder, 'twin'), 1);
     const files = ['model', 'twin'].map((name) => openSafetensors(join(folder, name, 'model.safetensors')));

@@ -7,7 +7,7 @@ import { createToyEngine } from '../toy-engine.ts';
 import { toyLab } from '../toy-lab.ts';
 
 describe('capturing activations', () => {
-  test('one prompt gives the answer that callers know', async () => {
+  test('of one prompt gives the documented answer', async () => {
     const { call } = toyLab();
     const answer = await call('capture_acts', { prompt: 'the red cats', layers: [0, 1] });
     expect(answer).toMatchObject({
@@ -22,7 +22,7 @@ describe('capturing activations', () => {
     });
   });
 
-  test('what is kept is what the engine gave, in a file that others can read', async () => {
+  test('stores what the engine gave, in a file that other programs can read', async () => {
     const { call, engine, folder } = toyLab();
     const prompts = ['the red cats', 'the old dog near the house'];
     const { capture_id } = await call('capture_acts', {
@@ -55,7 +55,7 @@ describe('capturing activations', () => {
     file.close();
   });
 
-  test('many prompts go to the engine by parts, and progress is told', async () => {
+  test('of many prompts is done in batches, with progress', async () => {
     const { call, engine, told } = toyLab();
     const prompts = Array.from({ length: 2000 }, (_, i) => `the red cats near the ${i % 2 ? 'house' : 'road'}`);
     const answer = await call('capture_acts', { prompts, layers: [1] });
@@ -65,7 +65,7 @@ describe('capturing activations', () => {
     expect(told.at(0)).toMatch(/^Captured \d+ of 2000 prompts$/);
   });
 
-  test('a call that is given up stops, and leaves nothing behind', async () => {
+  test('stops when it is aborted, and leaves nothing behind', async () => {
     const engine = createToyEngine();
     const { call, folder } = toyLab(temporaryFolder(), engine);
     const stop = new AbortController();
@@ -82,7 +82,7 @@ describe('capturing activations', () => {
     expect(readdirSync(join(folder, 'lab', store, 'captures'))).toEqual([]);
   });
 
-  test('the same experiment has the same id and hash, another one has not', async () => {
+  test('gives the same id and hash for the same experiment, and others for another', async () => {
     const { call } = toyLab();
     const asked = { prompts: ['the red cats', 'the old dog'], layers: [0], labels: [1, 0] };
     const first = await call('capture_acts', asked);
@@ -97,7 +97,7 @@ describe('capturing activations', () => {
       expect((await call('capture_acts', other)).manifest_sha256).not.toBe(first.manifest_sha256);
   });
 
-  test('labels, pairs and templates are kept with the prompts', async () => {
+  test('stores labels, pairs and templates with the prompts', async () => {
     const { call, folder } = toyLab();
     const asked = {
       prompts: ['the cats', 'the cat'],
@@ -120,7 +120,7 @@ describe('capturing activations', () => {
   });
 });
 
-test('numbers that are none are an error, and are not kept', async () => {
+test('activations that are not finite are an error, and are not stored', async () => {
   const engine = createToyEngine();
   const { call } = toyLab(temporaryFolder(), engine);
   const run = engine.run;
@@ -133,7 +133,7 @@ test('numbers that are none are an error, and are not kept', async () => {
   expect(await call('colab_status')).toMatchObject({ captures_in_memory: 0 });
 });
 
-describe('a bad request', () => {
+describe('capture_acts refuses a request', () => {
   const capture = (args: Record<string, unknown>) => toyLab().call('capture_acts', args);
 
   test.each([

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
-import { protocolRecordSchema } from '../../../src/lab/causality/evidence.ts';
+import { protocolRecordSchema } from '../../../src/lab/causality/verdict.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { createToyEngine, NUMBER } from '../toy-engine.ts';
 import { toyLab } from '../toy-lab.ts';
@@ -15,7 +15,7 @@ async function preparedLab(folder = temporaryFolder(), engine = createToyEngine(
   return { ...lab, asked: { probe_id: 'number', capture_id, ...target } };
 }
 
-describe('the answer', () => {
+describe('the answer of causality_protocol', () => {
   test('has every field that callers know', async () => {
     const { call, asked } = await preparedLab();
     const answer = await call('causality_protocol', {
@@ -52,7 +52,7 @@ describe('the answer', () => {
     expect(answer).not.toHaveProperty('record');
   });
 
-  test('rests on a record that is kept, and that anyone can decide again', async () => {
+  test('rests on a stored record, which anyone can decide again', async () => {
     const { call, asked } = await preparedLab();
     const answer = await call('causality_protocol', { ...asked, include_evidence: true });
     const kept = protocolRecordSchema.parse(JSON.parse(readFileSync(String(answer.record_file), 'utf8')));
@@ -72,7 +72,7 @@ describe('the answer', () => {
     expect(new Set(answers.map(({ manifest_sha256 }) => manifest_sha256)).size).toBe(1);
   });
 
-  test('can be of a direction that is found in half of the data', async () => {
+  test('can be on a direction that is fitted to half of the data', async () => {
     const { call, asked } = await preparedLab();
     const { probe_id: _, ...rest } = asked;
     const answer = await call('causality_protocol', { ...rest, fit: 'difference-of-means' });
@@ -87,15 +87,15 @@ describe('the answer', () => {
     expect(answer.notes).toEqual([expect.stringContaining('trained on 14 of the 28')]);
   });
 
-  test('tells of progress', async () => {
+  test('comes after reports of progress', async () => {
     const { call, asked, told } = await preparedLab();
     await call('causality_protocol', asked);
     expect(told.filter((line) => /^The protocol is \d+ % done$/.test(line)).length).toBeGreaterThan(3);
   });
 });
 
-describe('the number of questions', () => {
-  test('grows with every new one, and asks for more random directions', async () => {
+describe('the number of questions of a lab session', () => {
+  test('grows with every new question, and asks for more random directions', async () => {
     const { call, asked } = await preparedLab();
     await call('causality_protocol', asked);
     await call('causality_protocol', { ...asked, seed: 1 });
@@ -103,7 +103,7 @@ describe('the number of questions', () => {
     expect(await call('colab_status')).toMatchObject({ family: 3 });
   });
 
-  test('does not grow when one is asked again, or gets no answer', async () => {
+  test('does not grow when a question is asked again, or gets no answer', async () => {
     const { call, asked } = await preparedLab();
     await call('causality_protocol', asked);
     await call('causality_protocol', { ...asked, feature_name: 'another name' });
@@ -120,7 +120,7 @@ describe('the number of questions', () => {
   });
 });
 
-describe('a bad question gets an error, and no verdict', () => {
+describe('causality_protocol rejects a question', () => {
   test.each([
     ['neither probe nor fit', { probe_id: undefined }, /probe_id, or fit/],
     ['labels that do not fit the rows', { labels: [1, 0] }, /2 labels for 28 rows/],

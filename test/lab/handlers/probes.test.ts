@@ -38,7 +38,7 @@ describe('training a probe', () => {
     expect(kept.layer).toBe(0);
   });
 
-  test('tests on rows of pairs that it has not seen', async () => {
+  test('tests it on rows of other pairs', async () => {
     const { call, capturePairs } = toyLab();
     const capture_id = await capturePairs(20);
     await call('train_probe', { probe_id: 'a', capture_id, layer: 0 });
@@ -51,7 +51,7 @@ describe('training a probe', () => {
     expect(notes).toEqual([expect.stringContaining('12 rows that the probe was not trained on')]);
   });
 
-  test('on labels that mean nothing shows it on the held-out rows', async () => {
+  test('on random labels shows chance level on the held-out rows', async () => {
     const { call } = toyLab();
     const { prompts } = toyPairs(60);
     const labels = prompts.map((_, i) => ((i * 7919) % 13 > 6 ? 1 : 0));
@@ -62,7 +62,7 @@ describe('training a probe', () => {
     expect(answer.train_auroc).toBeGreaterThan(Number(answer.auroc));
   });
 
-  test('keeps apart what belongs to one template, where there are no pairs', async () => {
+  test('holds out whole templates where there are no pairs', async () => {
     const { call, folder } = toyLab();
     const { prompts, labels } = toyPairs(24);
     const template_ids = prompts.map((_, i) => i % 6);
@@ -71,7 +71,7 @@ describe('training a probe', () => {
     expect(training).toMatchObject({ split_by: 'template', n_held_out: 24 });
   });
 
-  test('gives the same from the same seed, and another split from another', async () => {
+  test('gives the same from the same seed, and another split from another seed', async () => {
     const { call, capturePairs } = toyLab();
     const capture_id = await capturePairs(20);
     const train = (seed: number) => call('train_probe', { probe_id: 'a', capture_id, layer: 0, seed });
@@ -107,7 +107,7 @@ describe('training a probe', () => {
 });
 
 describe('loading a probe', () => {
-  test('from numbers', async () => {
+  test('works from numbers', async () => {
     const { call } = toyLab();
     const answer = await call('load_probe', {
       probe_id: 'n',
@@ -123,7 +123,7 @@ describe('loading a probe', () => {
     });
   });
 
-  test('from the files that probes are exchanged in', async () => {
+  test('works from the files that probes are exchanged in', async () => {
     const folder = temporaryFolder();
     const { call } = toyLab();
     writeFileSync(
@@ -150,7 +150,7 @@ describe('loading a probe', () => {
     }
   });
 
-  test('is what another lab can load again', async () => {
+  test('works for a probe that another lab has trained', async () => {
     const first = toyLab();
     const capture_id = await first.capturePairs(10);
     await first.call('train_probe', { probe_id: 'a', capture_id, layer: 0 });
@@ -162,7 +162,7 @@ describe('loading a probe', () => {
     expect(ofSecond.scores).toEqual(ofFirst.scores);
   });
 
-  test('of another width names both widths', async () => {
+  test('of another width is refused with both widths', async () => {
     const loading = toyLab().call('load_probe', { probe_id: 'n', direction: [1, 2, 3], layer: 0 });
     await expect(loading).rejects.toThrow(/has 3 numbers, and toy is 16 wide/);
   });
@@ -180,7 +180,7 @@ describe('loading a probe', () => {
     });
   });
 
-  test('from a file that is not there, or is damaged, says so', async () => {
+  test('from a file that is absent or damaged is refused', async () => {
     const folder = temporaryFolder();
     const { call } = toyLab();
     const load = (source: string) => call('load_probe', { probe_id: 'n', source, layer: 0 });
@@ -192,7 +192,7 @@ describe('loading a probe', () => {
     await expect(load(join(folder, 'bad.pt'))).rejects.toMatchObject({ code: 'bad_model' });
   });
 
-  test('that runs code when it is unpickled does not run it', async () => {
+  test('from a pickle that would run code does not run it', async () => {
     const folder = temporaryFolder();
     const script = `
 import pickle, os, zipfile
@@ -243,7 +243,7 @@ describe('evaluating a probe', () => {
     expect(answer).toMatchObject({ n_samples: 1, auroc: null, calibration: null, random_directions: null });
   });
 
-  test('knows prompts that the probe was trained on, in whatever capture they come again', async () => {
+  test('recognises prompts that the probe was trained on, in whatever capture they are', async () => {
     const { call, capturePairs } = toyLab();
     const capture_id = await capturePairs(20);
     await call('train_probe', { probe_id: 'a', capture_id, layer: 0 });
@@ -254,7 +254,7 @@ describe('evaluating a probe', () => {
     });
   });
 
-  test('of very many rows shortens the scores, unless asked for all', async () => {
+  test('on very many rows shortens the scores, unless asked for all', async () => {
     const { call } = toyLab();
     await call('load_probe', { probe_id: 'n', direction: NUMBER, layer: 0 });
     const prompts = Array.from({ length: 600 }, () => 'the cats');

@@ -38,8 +38,8 @@ function writeSae(width: number, { gain = 1, hook = 'blocks.0.hook_resid_post' }
   return folder;
 }
 
-describe('looking up features', () => {
-  test('tells the strongest, what they stand for, and that the SAE fits', async () => {
+describe('looking up SAE features', () => {
+  test('lists the strongest with their descriptions, and that the SAE fits', async () => {
     const { call } = toyLab();
     const { capture_id } = await call('capture_acts', { prompt: 'the red cats', layers: [0] });
     const answer = await call('sae_lookup', { sae_id: writeSae(16), capture_id, layer: 0 });
@@ -54,7 +54,7 @@ describe('looking up features', () => {
     if (first) expect(first.description).toBe('the first number');
   });
 
-  test('of many rows takes their mean, and tells of some one by one', async () => {
+  test('of many rows takes their mean, and lists some rows one by one', async () => {
     const { call, capturePairs } = toyLab();
     const capture_id = await capturePairs(20);
     const answer = await call('sae_lookup', { sae_id: writeSae(16), capture_id, layer: 0, top_k: 5, max_rows: 3 });
@@ -65,7 +65,7 @@ describe('looking up features', () => {
     expect(rows[0]?.top_features).toHaveLength(5);
   });
 
-  test('with a feature that can be steered along', async () => {
+  test('gives a feature that can be steered along', async () => {
     const { call } = toyLab();
     const steer = { prompt: 'the red cats', layer: 0, alpha: 1, max_new_tokens: 1 };
     const sae = writeSae(16);
@@ -75,7 +75,7 @@ describe('looking up features', () => {
 });
 
 describe('an SAE that does not fit', () => {
-  test('because it is of another width, is refused with both widths', async () => {
+  test('because of its width is refused with both widths', async () => {
     const { call, capturePairs } = toyLab();
     const lookup = { sae_id: writeSae(8), capture_id: await capturePairs(2), layer: 0 };
     await expect(call('sae_lookup', lookup)).rejects.toMatchObject({
@@ -84,7 +84,7 @@ describe('an SAE that does not fit', () => {
     });
   });
 
-  test('because it explains nothing, is refused unless forced', async () => {
+  test('because it explains nothing is refused unless forced', async () => {
     const { call, capturePairs } = toyLab();
     const lookup = { sae_id: writeSae(16, { gain: -1 }), capture_id: await capturePairs(10), layer: 0 };
     await expect(call('sae_lookup', lookup)).rejects.toMatchObject({
@@ -96,7 +96,7 @@ describe('an SAE that does not fit', () => {
     expect(forced.notes).toEqual([expect.stringContaining('without regard')]);
   });
 
-  test('because it says so, is told', async () => {
+  test('because it was trained at another hook point gets a note', async () => {
     const { call, capturePairs } = toyLab();
     const lookup = {
       sae_id: writeSae(16, { hook: 'blocks.1.hook_resid_post' }),
@@ -106,7 +106,7 @@ describe('an SAE that does not fit', () => {
     expect((await call('sae_lookup', lookup)).notes).toEqual([expect.stringContaining('blocks.1.hook_resid_post')]);
   });
 
-  test('because there is none, is said to be unknown', async () => {
+  test('because it does not exist is reported as unknown', async () => {
     const { call, capturePairs } = toyLab();
     const capture_id = await capturePairs(2);
     const lookup = (sae_id: string) => call('sae_lookup', { sae_id, capture_id, layer: 0 });
@@ -115,7 +115,7 @@ describe('an SAE that does not fit', () => {
   });
 });
 
-test('a capture with several positions has to be asked for one', async () => {
+test('sae_lookup on a capture with several positions must name one', async () => {
   const { call, capturePairs } = toyLab();
   const capture_id = await capturePairs(4, { positions: [-1, -2] });
   const lookup = { sae_id: writeSae(16), capture_id, layer: 0 };

@@ -36,7 +36,7 @@ describe('steering', () => {
     expect(String(answer.steered_generation)).toMatch(/^ are/);
   });
 
-  test('along what nobody reads is told from an effect', async () => {
+  test('along a direction that nothing reads is not taken for an effect', async () => {
     const { call } = await steeredLab();
     await call('load_probe', { probe_id: 'number-late', direction: NUMBER, layer: 1 });
     const { normalization, random_directions: random } = await call('steer', {
@@ -48,7 +48,7 @@ describe('steering', () => {
     expect((random as { p: number }).p).toBeGreaterThan(0.05);
   });
 
-  test('of several prompts tells of each, and of all', async () => {
+  test('of several prompts reports each, and all together', async () => {
     const { call } = await steeredLab();
     const { prompts } = toyPairs(6);
     const { prompt: _, ...rest } = asked;
@@ -58,7 +58,7 @@ describe('steering', () => {
     expect(answer.flip_rate_interval).toHaveLength(2);
   });
 
-  test('tells the dose in every unit that is known', async () => {
+  test('reports the dose in every known unit', async () => {
     const { call, capturePairs } = await steeredLab();
     const capture_id = await capturePairs(20);
     await call('train_probe', { probe_id: 'trained', capture_id, layer: 0, method: 'difference-of-means' });
@@ -107,7 +107,7 @@ describe('steering', () => {
     });
   });
 
-  test('an intervention that fails is an error, and never no effect', async () => {
+  test('reports a failed intervention as an error, never as no effect', async () => {
     const engine = createToyEngine();
     const { call } = await steeredLab(engine);
     const run = engine.run;
@@ -120,10 +120,10 @@ describe('steering', () => {
   });
 });
 
-describe('the effect on one prompt', () => {
+describe('the effect of steering on one prompt', () => {
   const base = Float32Array.from([5, 1, 2, 3, 4]);
 
-  test('that only rescales all logits is none', () => {
+  test('is none if all logits are only rescaled', () => {
     const steered = base.map((value) => value * 0.5 + 1);
     const effect = steeringEffect(base, steered, [1, 2, 3, 4]);
     expect(effect).toMatchObject({
@@ -136,7 +136,7 @@ describe('the effect on one prompt', () => {
     expect(effect.relative).not.toBeCloseTo(0);
   });
 
-  test('on the target alone is all of it', () => {
+  test('is all of the change of the target alone', () => {
     const steered = Float32Array.from([2, 1, 2, 3, 4]);
     expect(steeringEffect(base, steered, [0, 1, 2, 3, 4])).toMatchObject({
       relative: -3,

@@ -38,7 +38,7 @@ describe('a model folder', () => {
     expect(await count('qwen3')).toBe(57_568);
   });
 
-  it('is known by the contents of its weights, in the order of their names, and of its tokenizer', async () => {
+  it('is identified by hashes of its weights, in the order of their names, and of its tokenizer', async () => {
     const { folder } = openReference('llama');
     const model = await openModelFolder(folder);
     model.close();
@@ -95,7 +95,7 @@ describe('a model folder', () => {
     expect(model.tensors.get('unembedding.weight')?.shape).toEqual([323, 36]);
   });
 
-  it('stops being hashed when its caller gives up', async () => {
+  it('stops being hashed when the signal is aborted', async () => {
     const folder = copyOf('smollm');
     await expect(openModelFolder(folder, AbortSignal.abort())).rejects.toThrow(/abort/i);
   });
@@ -180,7 +180,7 @@ describe('a model folder is refused', () => {
     });
   });
 
-  it('that is not there', async () => {
+  it('if it does not exist', async () => {
     const folder = join(temporaryFolder(), 'absent');
     await expect(openModelFolder(folder)).rejects.toMatchObject({
       code: 'unknown_model',

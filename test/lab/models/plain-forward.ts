@@ -1,4 +1,4 @@
-/** A model computed from its files in plain loops and double precision: slow, and simple enough to be believed. */
+/** Computes a model from its files in plain loops and double precision: slow, and simple enough to be trusted. */
 
 import type { ModelFiles } from '../../../src/lab/models/open-model.ts';
 

@@ -3,8 +3,8 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
-import { createLabInterpreters } from '../../../src/lab/lab-interpreters.ts';
-import { createLabs } from '../../../src/lab/labs.ts';
+import { createLabInterpreters } from '../../../src/lab/labs/lab-interpreters.ts';
+import { createLabs } from '../../../src/lab/labs/labs.ts';
 import { type AdmissionOptions, createAdmission } from '../../../src/sessions/admission.ts';
 import type { ExecutionRecord } from '../../../src/sessions/record.ts';
 import { createSessions } from '../../../src/sessions/sessions.ts';

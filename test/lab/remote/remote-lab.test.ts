@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { CuvetteError } from '../../../src/errors.ts';
 import type { Output } from '../../../src/interpreters/interpreter.ts';
+import type { LabContext } from '../../../src/lab/core/lab.ts';
 import { createDisconnectedCalls } from '../../../src/lab/remote/disconnected-calls.ts';
 import { createRemoteLab, type RemoteOptions } from '../../../src/lab/remote/remote-lab.ts';
-import type { LabContext } from '../../../src/lab/workbench.ts';
 import { type CutProxy, openCutProxy } from '../cut-proxy.ts';
 import { createFakeLab } from '../fake-lab.ts';
 import { serveLab, serveOther, TOKEN } from '../served.ts';

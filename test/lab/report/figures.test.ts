@@ -45,7 +45,7 @@ describe('figures', () => {
     expect(sum('negative') / sum('positive')).toBeCloseTo(3, 1);
   });
 
-  it.each(Object.entries(FIGURES))('%s stands what evidence can hold', (_, figure) => {
+  it.each(Object.entries(FIGURES))('%s can be drawn from any valid evidence', (_, figure) => {
     expectWellFormed(figure(sampleRecord().evidence).markup);
     expectWellFormed(figure(extreme(() => 0)).markup);
     expectWellFormed(figure(extreme((value) => value * 1e12)).markup);
@@ -70,19 +70,19 @@ describe('figures', () => {
     expect(svg).not.toMatch(/<script|href=/);
   });
 
-  it('take texts for texts', () => {
+  it('escape texts', () => {
     expectWellFormed(renderSvg([withTexts(sampleRecord(), '</text><script>alert(1)</script>&"')]));
   });
 });
 
-describe('scales', () => {
+describe('scales of figures', () => {
   it('have round ticks inside their domain', () => {
     expect(ticksOf({ low: -0.13, high: 1.04 }, 5)).toEqual([0, 0.5, 1]);
     expect(ticksOf({ low: -6.4, high: 6.2 }, 6)).toEqual([-5, 0, 5]);
     expect(ticksOf({ low: 0, high: 0.0031 }, 4)).toEqual([0, 0.001, 0.002, 0.003]);
   });
 
-  it('are never empty', () => {
+  it('have no empty domain', () => {
     for (const values of [[], [3], [3, 3], [0], [Number.NaN]]) {
       const { low, high } = domainOf(values);
       expect(high).toBeGreaterThan(low);

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
-import { type ProtocolRecord, VERDICTS } from '../../../src/lab/causality/evidence.ts';
+import { type ProtocolRecord, VERDICTS } from '../../../src/lab/causality/verdict.ts';
 import { guardsOf } from '../../../src/lab/report/guards.ts';
-import { number, percent, probability, short } from '../../../src/lab/report/numbers.ts';
+import { formatNumber, formatP, formatPercent, formatShort } from '../../../src/lab/report/numbers.ts';
 import { renderReport } from '../../../src/lab/report/report.ts';
 import { sampleRecord } from './sample-record.ts';
 import { expectWellFormed, withTexts } from './well-formed.ts';
 
 const HOSTILE = '</style><script>alert("1")</script><img src=x onerror=\'alert(2)\'>&\u0000\u001b[31m';
 
-describe('the report', () => {
+describe('the report on a protocol run', () => {
   it('says the verdict, why, and what is not claimed', () => {
     const record = sampleRecord();
     const page = renderReport(record);
@@ -23,7 +23,7 @@ describe('the report', () => {
     expect(page).toContain('Nothing is claimed about other sites');
   });
 
-  it.each(VERDICTS)('has words for the verdict %s', (verdict) => {
+  it.each(VERDICTS)('has a text for the verdict %s', (verdict) => {
     const record = sampleRecord();
     expectWellFormed(renderReport({ ...record, verdict: { ...record.verdict, verdict } }));
   });
@@ -38,7 +38,7 @@ describe('the report', () => {
     );
   });
 
-  it('needs nothing but itself', () => {
+  it('loads nothing from elsewhere', () => {
     const page = renderReport(sampleRecord());
     expectWellFormed(page);
     expect(page).toContain("default-src 'none'");
@@ -60,7 +60,7 @@ describe('the report', () => {
     expect(renderReport(sampleRecord(), { manifest: 'abc123' })).toContain('<td>abc123</td>');
   });
 
-  it('takes texts for texts, wherever they come from', () => {
+  it('escapes texts, wherever they come from', () => {
     const page = renderReport(withTexts(sampleRecord(), HOSTILE), { manifest: HOSTILE });
     expect(page).not.toMatch(/<script|<img/);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: such characters are what must not be there.
@@ -102,7 +102,7 @@ describe('the report', () => {
   });
 });
 
-describe('methods', () => {
+describe('the methods section of a report', () => {
   it.each([
     ['none', 'all rows were tested'],
     ['given', 'had been trained on were set apart'],
@@ -115,14 +115,14 @@ describe('methods', () => {
     expect(renderReport(record)).toContain(words);
   });
 
-  it('warn of runs whose temperature could not be told', () => {
+  it('warns of runs whose temperature could not be measured', () => {
     const record = sampleRecord();
     expect(renderReport(record)).not.toContain('not to be trusted');
     record.evidence.temperature.clamped = 12;
     expect(renderReport(record)).toContain('In 12 runs the slope was beyond');
   });
 
-  it('claim no pairs and no refitting where there were none', () => {
+  it('claims no pairs and no refitting where there were none', () => {
     const record = sampleRecord();
     record.evidence.data.pairs = 0;
     record.evidence.decodability.permutation.refitted = false;
@@ -134,9 +134,9 @@ describe('methods', () => {
   });
 });
 
-describe('numbers', () => {
-  it('are as long as they need to be', () => {
-    expect([0.926, -0.5, 0, 12.345, 158.2, 2.5e7].map(number)).toEqual([
+describe('numbers in a report', () => {
+  it('have as many digits as they need', () => {
+    expect([0.926, -0.5, 0, 12.345, 158.2, 2.5e7].map(formatNumber)).toEqual([
       '0.93',
       '−0.50',
       '0.00',
@@ -144,16 +144,16 @@ describe('numbers', () => {
       '158',
       '2.5e+7',
     ]);
-    expect([0.0042, -0.0001].map(number)).toEqual(['0.004', '0.000']);
-    expect([0.0042, -0.0042].map(short)).toEqual(['0.00', '0.00']);
+    expect([0.0042, -0.0001].map(formatNumber)).toEqual(['0.004', '0.000']);
+    expect([0.0042, -0.0042].map(formatShort)).toEqual(['0.00', '0.00']);
   });
 
-  it('of chance are never zero', () => {
-    expect([1, 0.041, 0.005, 0.0001].map(probability)).toEqual(['1.00', '0.041', '0.005', '0.0001']);
-    expect(probability(1 / 20_001)).toBe('0.00005');
+  it('are never zero for p values', () => {
+    expect([1, 0.041, 0.005, 0.0001].map(formatP)).toEqual(['1.00', '0.041', '0.005', '0.0001']);
+    expect(formatP(1 / 20_001)).toBe('0.00005');
   });
 
-  it('of shares are percent', () => {
-    expect([0, 0.033, 0.5, 1].map(percent)).toEqual(['0 %', '3.3 %', '50 %', '100 %']);
+  it('are percent for shares', () => {
+    expect([0, 0.033, 0.5, 1].map(formatPercent)).toEqual(['0 %', '3.3 %', '50 %', '100 %']);
   });
 });

@@ -1,6 +1,7 @@
-/** A record as the protocol writes one, with values made up: what a full mediator, or a bystander, looks like. */
+/** Makes protocol records with made-up values: of a full mediator, and of a direction without effect. */
 
-import { type Effect, type ProtocolRecord, protocolRecordSchema } from '../../../src/lab/causality/evidence.ts';
+import type { Effect } from '../../../src/lab/causality/evidence.ts';
+import { type ProtocolRecord, protocolRecordSchema } from '../../../src/lab/causality/verdict.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
 
 const HASH = 'c0ffee00'.repeat(8);

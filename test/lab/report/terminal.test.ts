@@ -48,7 +48,7 @@ describe('a record in the terminal', () => {
     expect(text.replace(/\u001b\[[\d;]*m/g, '')).toBe(drawRecord(sampleRecord(), PLAIN));
   });
 
-  it('passes no command to the terminal that is in a name', () => {
+  it('strips terminal commands from names', () => {
     const text = drawRecord(withTexts(sampleRecord(), `${ESCAPE}]0;owned\u0007${ESCAPE}[2J\u009b1m`), PLAIN);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: such characters are what must not be there.
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
@@ -58,21 +58,21 @@ describe('a record in the terminal', () => {
 describe('a terminal', () => {
   const utf8 = { LANG: 'en_US.UTF-8', TERM: 'xterm' };
 
-  it('gets colours if it is one and nobody objects', () => {
+  it('gets colours unless it is a pipe or dumb, or NO_COLOR is set', () => {
     expect(terminalStyle({ isTTY: true, columns: 90 }, utf8)).toEqual({ columns: 90, unicode: true, colour: true });
     expect(terminalStyle({}, utf8).colour).toBe(false);
     expect(terminalStyle({ isTTY: true }, { ...utf8, NO_COLOR: '1' }).colour).toBe(false);
     expect(terminalStyle({ isTTY: true }, { ...utf8, TERM: 'dumb' }).colour).toBe(false);
   });
 
-  it('gets ASCII unless its locale says that it knows more', () => {
+  it('gets ASCII unless its locale is UTF-8', () => {
     expect(terminalStyle({}, {}).unicode).toBe(false);
     expect(terminalStyle({}, { LANG: 'C' }).unicode).toBe(false);
     expect(terminalStyle({}, { LC_ALL: 'C', LANG: 'de_DE.UTF-8' }).unicode).toBe(false);
     expect(terminalStyle({}, { LANG: 'C.utf8' }).unicode).toBe(true);
   });
 
-  it('is neither too narrow nor too wide to draw in', () => {
+  it('is drawn in within a range of widths', () => {
     expect(terminalStyle({ columns: 10 }, {}).columns).toBe(56);
     expect(terminalStyle({ columns: 400 }, {}).columns).toBe(100);
     expect(terminalStyle({}, {}).columns).toBe(80);

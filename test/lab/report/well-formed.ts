@@ -1,4 +1,4 @@
-/** Looks at markup as a strict reader does: every element is closed, every attribute is quoted, no number is missing. */
+/** Checks markup as a strict parser does: every element is closed, every attribute is quoted, no number is missing. */
 
 import { expect } from 'vitest';
 

@@ -1,12 +1,12 @@
-/** The parts of encoding that formats do not show: ties, rows without anything, and that an engine may do the product itself. */
+/** Tests what the formats of SAEs do not show of encoding: ties, empty rows, and products that an engine computes. */
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Sae } from '../../../src/lab/core/sae.ts';
 import { activateSae, decodeSae, encodeSaePlainly, prepareSaeInput } from '../../../src/lab/sae/encode.ts';
-import type { Sae } from '../../../src/lab/sae/sae.ts';
 import { plainSae } from './plain-sae.ts';
 
-test('top-k keeps the k largest, as sorting does', () => {
+test('SAE encoding: top-k keeps the k largest, as sorting does', () => {
   const values = fc.array(fc.integer({ min: -5, max: 9 }), { minLength: 1, maxLength: 40 });
   fc.assert(
     fc.property(values, fc.integer({ min: 1, max: 45 }), (numbers, k) => {
@@ -22,27 +22,27 @@ test('top-k keeps the k largest, as sorting does', () => {
   );
 });
 
-test('of equal features the first are kept', () => {
+test('SAE encoding: of equal features the first are kept', () => {
   const kept = activateSae(withFeatures(5, { kind: 'topk', k: 2 }), Float32Array.of(1, 3, 1, 1, 0));
   expect([...kept]).toEqual([1, 3, 0, 0, 0]);
 });
 
-test('every row is taken by itself', () => {
+test('SAE encoding: every row is encoded by itself', () => {
   const kept = activateSae(withFeatures(3, { kind: 'topk', k: 1 }), Float32Array.of(1, 2, 0, 9, 0, 8));
   expect([...kept]).toEqual([0, 2, 0, 9, 0, 0]);
 });
 
-test('a feature at its threshold is not active', () => {
+test('SAE encoding: a feature at its threshold is not active', () => {
   const activation = { kind: 'jumprelu' as const, threshold: Float32Array.of(1, 1, -1) };
   expect([...activateSae(withFeatures(3, activation), Float32Array.of(1, 1.5, -0.5))]).toEqual([0, 1.5, 0]);
 });
 
-test('of each group at most one feature is active', () => {
+test('SAE encoding: of each group at most one feature is active', () => {
   const kept = activateSae(withFeatures(6, { kind: 'groupmax', groups: 2 }), Float32Array.of(1, 3, 2, -1, -2, -3));
   expect([...kept]).toEqual([0, 3, 0, 0, 0, 0]);
 });
 
-test('an engine that multiplies by itself gets the same features', () => {
+test('SAE encoding: an engine that multiplies by itself gets the same features', () => {
   const sae: Sae = { ...plainSae(3, 4), subtractsDecoderBias: true, normalization: 'layer-norm' };
   const rows = Float32Array.of(1, 2, 4, -3, 0.5, 2);
   const input = prepareSaeInput(sae, rows);
@@ -61,13 +61,13 @@ test('an engine that multiplies by itself gets the same features', () => {
   });
 });
 
-test('rows are left as they were', () => {
+test('SAE encoding leaves its input unchanged', () => {
   const rows = Float32Array.of(1, 2, 4);
   encodeSaePlainly({ ...plainSae(3, 4), normalization: 'constant-norm', subtractsDecoderBias: true }, rows);
   expect([...rows]).toEqual([1, 2, 4]);
 });
 
-test('a row of zeros has features, not what is not a number', () => {
+test('SAE encoding: a row of zeros has finite features', () => {
   for (const normalization of ['constant-norm', 'layer-norm'] as const) {
     const sae: Sae = { ...plainSae(3, 4), normalization };
     const rows = new Float32Array(3);

@@ -1,15 +1,15 @@
-/** Whether an SAE fits: what is measured, what is refused, and what the refusal says. */
+/** Tests how the fit of an SAE is measured, and what is refused. */
 
 import { describe, expect, test } from 'vitest';
+import type { Sae } from '../../../src/lab/core/sae.ts';
 import { strongestFeatures } from '../../../src/lab/sae/features.ts';
 import { checkSae, checkSaeShape } from '../../../src/lab/sae/fit.ts';
-import type { Sae } from '../../../src/lab/sae/sae.ts';
 import { plainSae } from './plain-sae.ts';
 
 const MODEL = { id: 'demo', width: 3, layers: 4 };
 const ROWS = Float32Array.of(1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 1, 0);
 
-test('an SAE that gives back its input explains everything', () => {
+test('the fit of an SAE that reconstructs its input is perfect', () => {
   const fit = checkSae(identity(), MODEL, ROWS);
   expect(fit).toMatchObject({ rows: 4, l0: 1.25, fvu: 0, meanSquaredError: 0 });
   expect(fit.each).toEqual([
@@ -20,7 +20,7 @@ test('an SAE that gives back its input explains everything', () => {
   ]);
 });
 
-test('what is left unexplained is measured against the mean row', () => {
+test('the fit of an SAE is measured against the mean row', () => {
   // Half of every row is given back: errors are (0.5 + 2 + 4.5 + 1) / 2 … each a quarter of the squared row.
   const half: Sae = { ...identity(), decoder: identity().decoder.map((number) => number / 2) };
   const fit = checkSae(half, MODEL, ROWS, { force: true });
@@ -29,11 +29,11 @@ test('what is left unexplained is measured against the mean row', () => {
   expect(fit.each[0]?.fvu).toBeCloseTo(0.25 / (0.25 + 0.5625 + 0.5625), 6);
 });
 
-test('features that an engine has computed are taken as they are', () => {
+test('the fit of an SAE uses features that an engine has computed', () => {
   expect(checkSae(identity(), MODEL, ROWS, { features: new Float32Array(12), force: true }).l0).toBe(0);
 });
 
-describe('refused', () => {
+describe('refused for its fit', () => {
   test('is an SAE for another model, with both widths and names', () => {
     const other: Sae = { ...plainSae(5, 4), id: 'gpt2-sae', model: 'gpt2', hookName: 'blocks.3.hook_resid_pre' };
     expect(() => checkSaeShape(other, MODEL)).toThrow(
@@ -58,18 +58,18 @@ describe('refused', () => {
   });
 });
 
-test('a transcoder is judged by what it should have written, if that is given', () => {
+test('the fit of a transcoder is measured on its output, if that is given', () => {
   const transcoder: Sae = { ...identity(), output: { width: 3, hookNames: ['blocks.1.hook_mlp_out'] } };
   expect(checkSae(transcoder, MODEL, ROWS).fvu).toBeNaN();
   expect(checkSae(transcoder, MODEL, ROWS, { targets: ROWS }).fvu).toBe(0);
   expect(() => checkSae(transcoder, MODEL, ROWS, { targets: ROWS.map((number) => -number) })).toThrow(/variance/);
 });
 
-test('rows that do not differ have no variance to explain', () => {
+test('the fit of an SAE on equal rows has no variance to explain', () => {
   expect(checkSae(identity(), MODEL, Float32Array.of(1, 2, 3, 1, 2, 3)).fvu).toBe(0);
 });
 
-test('the strongest features come first, with their descriptions, and none that is not active', () => {
+test('the strongest SAE features come first, with their descriptions, and only active ones', () => {
   const sae: Sae = { ...plainSae(1, 5), descriptions: new Map([[4, 'plural']]) };
   expect(strongestFeatures(sae, Float32Array.of(1, 0, 2, 0, 7), 2)).toEqual([
     { feature: 4, activation: 7, description: 'plural' },

@@ -1,35 +1,35 @@
-/** Every format, against features and reconstructions that its own library's formulas give: see scripts/lab/make-saes.py. */
+/** Tests every SAE format against the features and reconstructions of its own library: see scripts/lab/make-saes.py. */
 
 import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Sae } from '../../../src/lab/core/sae.ts';
 import { decodeSae, encodeSaePlainly } from '../../../src/lab/sae/encode.ts';
 import { openSae } from '../../../src/lab/sae/open-sae.ts';
-import type { Sae } from '../../../src/lab/sae/sae.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const FIXTURES = join(import.meta.dirname, '../fixtures/saes');
 const CASES = readdirSync(FIXTURES);
 
-describe.each(CASES)('%s', (name) => {
-  test('gives the features of its library', async () => {
+describe.each(CASES)('the SAE format %s', (name) => {
+  test('gives the features of its own library', async () => {
     const { sae, reference } = await openCase(name);
     expect(sae).toMatchObject({ width: 8, features: 24 });
     expectClose(encodeSaePlainly(sae, flat(reference.rows)), flat(reference.features));
   });
 
-  test('reconstructs what its library reconstructs', async () => {
+  test('reconstructs what its own library reconstructs', async () => {
     const { sae, reference } = await openCase(name);
     const decoded = decodeSae(sae, flat(reference.features), flat(reference.rows));
     expectClose(decoded, flat(reference.decoded));
   });
 });
 
-test('all formats are among the cases', () => {
+test('the SAE cases cover all formats', () => {
   expect(CASES.length).toBeGreaterThanOrEqual(42);
 });
 
-describe('what a file says of itself is known', () => {
+describe('the metadata of an SAE file is read:', () => {
   test.each([
     ['saelens-standard', 'SAELens standard', 'blocks.3.hook_resid_pre', { layer: 3, place: 'resid_pre' }, 'gpt2-small'],
     ['saelens-old', 'SAELens standard', 'blocks.2.hook_resid_post', { layer: 2, place: 'resid_post' }, 'pythia-70m'],
@@ -131,7 +131,7 @@ describe('what a file says of itself is known', () => {
   });
 });
 
-describe('what is given need not be exactly the folder', () => {
+describe('an SAE is found by its folder or a file:', () => {
   test.each([
     ['saelens-topk', 'sae_weights.safetensors'],
     ['saelens-topk', 'cfg.json'],
@@ -146,7 +146,7 @@ describe('what is given need not be exactly the folder', () => {
   });
 });
 
-describe('what cannot be used is refused, and the error says why', () => {
+describe('opening an SAE is refused, with the reason:', () => {
   test('a path that is not there', async () => {
     await expect(openSae('/nowhere/sae', { id: 'x' })).rejects.toMatchObject({ code: 'unknown_sae' });
   });
@@ -235,7 +235,7 @@ test("Neuronpedia's explanations are read as descriptions", async () => {
   expect((await openSae(folder, { id: 'x' })).descriptions).toEqual(new Map([[7, 'sevens']]));
 });
 
-test('opening ends when it is no longer wanted', async () => {
+test('opening an SAE ends when its signal is aborted', async () => {
   const signal = AbortSignal.abort(new Error('enough'));
   await expect(openSae(join(FIXTURES, 'saelens-topk'), { id: 'x', signal })).rejects.toThrow('enough');
 });
@@ -244,7 +244,7 @@ test.each([
   ['dictionary-learning-autoencoder', 'AutoEncoder'],
   ['dictionary-learning-gated', 'GatedAutoEncoder'],
   ['dictionary-learning-matryoshka', 'MatryoshkaBatchTopKSAE'],
-])('%s is known by its tensors alone', async (name, kind) => {
+])('the SAE %s is recognised by its tensors alone', async (name, kind) => {
   const folder = temporaryFolder();
   copyFileSync(join(FIXTURES, name, 'ae.pt'), join(folder, 'renamed.pt'));
   expect((await openSae(join(folder, 'renamed.pt'), { id: 'x' })).format).toBe(`dictionary_learning ${kind}`);

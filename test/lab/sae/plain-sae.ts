@@ -1,6 +1,6 @@
-/** A small SAE with fixed weights and nothing special about it. */
+/** Makes a small SAE with fixed weights. */
 
-import type { Sae } from '../../../src/lab/sae/sae.ts';
+import type { Sae } from '../../../src/lab/core/sae.ts';
 
 export function plainSae(width: number, features: number): Sae {
   return {

@@ -1,4 +1,4 @@
-/** Matrices come out in one orientation, whichever the file has, also when they are read in many blocks. */
+/** Tests that matrices are read in one orientation, whichever the file has, also in many blocks. */
 
 import { expect, test } from 'vitest';
 import type { StoredTensor, TensorFile } from '../../../src/lab/formats/tensor-file.ts';
@@ -30,7 +30,7 @@ test.each([
   expect(wrong).toBe(-1);
 });
 
-test('an encoder and a decoder that do not belong together are refused', async () => {
+test('an SAE whose encoder and decoder do not fit each other is refused', async () => {
   const file = fileOf({
     e: { shape: [4, 2], numbers: new Float32Array(8) },
     d: { shape: [5, 2], numbers: new Float32Array(10) },
@@ -39,7 +39,7 @@ test('an encoder and a decoder that do not belong together are refused', async (
   await expect(readWeights(file, names)).rejects.toThrow(/its encoder e has 4 features, its decoder d 5/);
 });
 
-test('one number stands for a whole vector, and any other length is refused', () => {
+test('SAE weights: one number stands for a whole vector, and any other length is refused', () => {
   const file = fileOf({
     one: { shape: [], numbers: Float32Array.of(7) },
     three: { shape: [3], numbers: Float32Array.of(1, 2, 3) },
@@ -49,7 +49,7 @@ test('one number stands for a whole vector, and any other length is refused', ()
   expect(() => readVector(file, 'three', 4)).toThrow(/three has shape \[3\] instead of \[4\]/);
 });
 
-test('what is no matrix is refused', async () => {
+test('SAE weights that are no matrix are refused', async () => {
   const file = fileOf({
     v: { shape: [3], numbers: new Float32Array(3) },
     z: { shape: [0, 3], numbers: new Float32Array(0) },

@@ -8,7 +8,7 @@ import { differenceOfMeans } from '../../../src/lab/statistics/difference-of-mea
 import { holm } from '../../../src/lab/statistics/holm.ts';
 import { leastSquares } from '../../../src/lab/statistics/least-squares.ts';
 import { fitLogistic } from '../../../src/lab/statistics/logistic.ts';
-import { chanceOf, permuteWithin } from '../../../src/lab/statistics/permutation.ts';
+import { permutationP, permuteWithin } from '../../../src/lab/statistics/permutation.ts';
 import { clopperPearson, wilson } from '../../../src/lab/statistics/proportion.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { mean, quantile, standardDeviation } from '../../../src/lab/statistics/summary.ts';
@@ -111,7 +111,7 @@ describe('statistics agree with numpy, scipy and scikit-learn', () => {
     const random = createRandom(1, 'permutation');
     const nulls = Array.from({ length: 9999 }, () => gap(permuteWithin(labels, pairs, random)));
     // The sum of the same numbers in another order differs in the last digits.
-    expect(Math.abs(chanceOf(gap(labels) - 1e-12, nulls) - p)).toBeLessThan(0.01);
+    expect(Math.abs(permutationP(gap(labels) - 1e-12, nulls) - p)).toBeLessThan(0.01);
   });
 
   test('linear equations by Cholesky', () => {

@@ -3,7 +3,7 @@ import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { mean, standardDeviation } from '../../../src/lab/statistics/summary.ts';
 import { dot, norm } from '../../../src/lab/statistics/vectors.ts';
 
-describe('the source of chance', () => {
+describe('the random number generator', () => {
   const draw = (seed: number, name: string) => {
     const random = createRandom(seed, name);
     return Array.from({ length: 5 }, () => random.uniform());
@@ -15,7 +15,7 @@ describe('the source of chance', () => {
     expect(draw(1, 'split')).not.toEqual(draw(1, 'partners'));
   });
 
-  test('has the spread that it should', () => {
+  test('has the right distributions', () => {
     const random = createRandom(3, 'spread');
     const normal = Array.from({ length: 20_000 }, () => random.normal());
     expect(Math.abs(mean(normal))).toBeLessThan(0.03);
@@ -27,7 +27,7 @@ describe('the source of chance', () => {
     }
   });
 
-  test('shuffles without loss, every order alike', () => {
+  test('shuffles without loss, every order equally likely', () => {
     const random = createRandom(4, 'shuffle');
     const counts = new Map<string, number>();
     for (let i = 0; i < 6000; i++) {
@@ -38,7 +38,7 @@ describe('the source of chance', () => {
     for (const count of counts.values()) expect(Math.abs(count - 1000)).toBeLessThan(150);
   });
 
-  test('makes directions of length 1 that go every way', () => {
+  test('makes unit directions, uniformly', () => {
     const random = createRandom(5, 'direction');
     const one = random.direction(256);
     expect(norm(one)).toBeCloseTo(1, 6);

@@ -1,4 +1,4 @@
-/** Values that numpy, scipy and scikit-learn gave; scripts/lab/make-statistics.py makes them anew. */
+/** Reads the values that numpy, scipy and scikit-learn gave; scripts/lab/make-statistics.py makes them. */
 
 import reference from '../fixtures/statistics/reference.json' with { type: 'json' };
 

@@ -6,7 +6,7 @@ import { createScorer, project } from '../../../src/lab/statistics/scores.ts';
 const WIDTH = 16;
 
 describe('scores of activations', () => {
-  test('are products with the direction; what they resolve goes with the length of both', () => {
+  test('are products with the direction, with a resolution by the length of both', () => {
     const rows = Float32Array.of(3, 4, 0, 5);
     const { values, resolution } = createScorer(rows, 2)(Float32Array.of(10, 0));
     expect([...values]).toEqual([30, 0]);
@@ -22,7 +22,7 @@ describe('scores of activations', () => {
 describe('the AUROC with a resolution', () => {
   const pair = (positive: number, negative: number) => auroc([positive, negative], [1, 0], 0.1);
 
-  test('is that without one where scores are further apart', () => {
+  test('equals that without one where scores are further apart', () => {
     const random = createRandom(1, 'scores');
     const scores = random.shuffle(Array.from({ length: 50 }, (_, i) => i));
     const labels = scores.map(() => (random.uniform() < 0.5 ? 0 : 1));
@@ -30,14 +30,14 @@ describe('the AUROC with a resolution', () => {
     expect([pair(2, 1), pair(1, 2)]).toEqual([1, 0]);
   });
 
-  test('goes evenly from one above the other to the other above the one', () => {
+  test('changes evenly as one score passes the other', () => {
     expect(pair(1, 1)).toBe(0.5);
     expect(pair(1.05, 1)).toBeCloseTo(0.75, 12);
     expect(pair(1, 1.05)).toBeCloseTo(0.25, 12);
     expect(pair(1.0999999, 1)).toBeCloseTo(1, 5);
   });
 
-  test('is what its definition says, pair by pair', () => {
+  test('follows its definition, pair by pair', () => {
     const random = createRandom(2, 'scores');
     for (const resolution of [0, 0.01, 0.5, 10]) {
       const scores = Array.from({ length: 60 }, () => Math.round(20 * random.normal()) / 20);

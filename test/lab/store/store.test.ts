@@ -10,10 +10,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { appendDurably, createIncomingFolder, writeDurably } from '../../../src/lab/core/durable-files.ts';
+import { createManifest } from '../../../src/lab/core/manifest.ts';
 import { encodeSafetensors } from '../../../src/lab/formats/safetensors.ts';
-import { createManifest } from '../../../src/lab/manifest.ts';
 import { createCaptureStore } from '../../../src/lab/store/captures.ts';
-import { appendDurably, createIncomingFolder, writeDurably } from '../../../src/lab/store/durable.ts';
 import { createFamily } from '../../../src/lab/store/family.ts';
 import { createManifestLog } from '../../../src/lab/store/manifests.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -22,8 +22,8 @@ import { toyLab } from '../toy-lab.ts';
 
 const signal = new AbortController().signal;
 
-describe('what a lab keeps', () => {
-  test('is there after a restart', async () => {
+describe('the store of a lab', () => {
+  test('survives a restart', async () => {
     const first = toyLab();
     const capture_id = await first.capturePairs(6);
     await first.call('load_probe', { probe_id: 'n', direction: NUMBER, layer: 0 });
@@ -45,7 +45,7 @@ describe('what a lab keeps', () => {
     });
   });
 
-  test('is of one model: another has its own', async () => {
+  test('belongs to one model, and another model has its own', async () => {
     const first = toyLab();
     const capture_id = await first.capturePairs(3);
     const other = toyLab(first.folder, createToyEngine({ weights: 'c'.repeat(64) }));
@@ -56,7 +56,7 @@ describe('what a lab keeps', () => {
     expect(await other.capturePairs(3)).not.toBe(capture_id);
   });
 
-  test('is for its owner alone', async () => {
+  test('can be read by its owner only', async () => {
     const { folder, capturePairs } = toyLab();
     await capturePairs(3);
     const store = join(folder, 'lab', readdirSync(join(folder, 'lab'))[0] ?? '');
@@ -106,7 +106,7 @@ describe('captures', () => {
     await draft.discard();
   }
 
-  test('that are not finished are not there', async () => {
+  test('that are not finished are not listed', async () => {
     const folder = temporaryFolder();
     const store = createCaptureStore(folder, 1e9);
     const draft = await store.draft(shape);
@@ -125,7 +125,7 @@ describe('captures', () => {
     expect(await createCaptureStore(folder, 1e9).ids()).toEqual(['cap_1']);
   });
 
-  test('of the same id are kept once', async () => {
+  test('of the same id are stored once', async () => {
     const folder = temporaryFolder();
     await keep(folder, 'cap_1');
     await keep(folder, 'cap_1');
@@ -134,7 +134,7 @@ describe('captures', () => {
     expect([...capture.rows('p', -1)]).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
-  test('make room for new ones, those used longest ago first', async () => {
+  test('are evicted for new ones, the least recently used first', async () => {
     const folder = temporaryFolder();
     await keep(folder, 'cap_1');
     const size = statSync(join(folder, 'cap_1', 'activations.safetensors')).size;
@@ -146,7 +146,7 @@ describe('captures', () => {
     expect(readdirSync(folder).sort()).toEqual(['cap_1', 'cap_3']);
   });
 
-  test('of a damaged file are refused by name', async () => {
+  test('of a damaged file are refused with its name', async () => {
     const folder = temporaryFolder();
     await keep(folder, 'cap_1');
     const path = join(folder, 'cap_1', 'activations.safetensors');
@@ -156,7 +156,7 @@ describe('captures', () => {
   });
 });
 
-describe('a capture whose files are not whole is refused, and what is missing is named', () => {
+describe('a capture with damaged files is refused, with what is wrong:', () => {
   async function damagedCapture(damage: (record: Record<string, unknown>) => string) {
     const lab = toyLab();
     const capture_id = await lab.capturePairs(6);
@@ -196,7 +196,7 @@ describe('a capture whose files are not whole is refused, and what is missing is
   });
 });
 
-describe('a probe whose file is not whole is refused, and what is missing is named', () => {
+describe('a probe with a damaged file is refused, with what is wrong:', () => {
   async function damagedProbe(damage: (about: Record<string, unknown>) => unknown) {
     const lab = toyLab();
     const capture_id = await lab.capturePairs(10);
@@ -232,6 +232,22 @@ describe('a probe whose file is not whole is refused, and what is missing is nam
     await expect(evaluated).rejects.toMatchObject({ code: 'bad_model', message: expect.stringMatching(message) });
   });
 
+  test.each([
+    ['a layer that is neither a number nor a name', { layer: true }, 'layer'],
+    ['a model that is no text', { layer: 0, model_id: 7 }, 'model_id'],
+    ['a training that is a list', { layer: 0, training: ['rows'] }, 'training'],
+  ])('%s, in a file of others', async (_, about, field) => {
+    const lab = toyLab();
+    const path = join(lab.folder, 'p');
+    const direction = { dtype: 'F32' as const, shape: [16], data: Float32Array.from(NUMBER) };
+    writeFileSync(`${path}.safetensors`, encodeSafetensors({ direction }));
+    writeFileSync(`${path}.json`, JSON.stringify(about));
+    await expect(lab.call('load_probe', { probe_id: 'p', source: path })).rejects.toMatchObject({
+      code: 'bad_model',
+      message: expect.stringMatching(new RegExp(`p\\.json is not .*${field}`, 's')),
+    });
+  });
+
   test('a bias without a number', async () => {
     const lab = toyLab();
     const path = join(lab.folder, 'p');
@@ -250,7 +266,7 @@ describe('a probe whose file is not whole is refused, and what is missing is nam
   });
 });
 
-describe('writing', () => {
+describe('durable writing', () => {
   test('replaces a file as a whole, and leaves nothing else', async () => {
     const folder = temporaryFolder();
     await writeDurably(join(folder, 'a', 'b.json'), 'one');
@@ -266,7 +282,7 @@ describe('writing', () => {
     expect(readFileSync(join(folder, 'file'), 'utf8')).toBe('x');
   });
 
-  test('a line after one that was cut off keeps them apart', async () => {
+  test('keeps a line apart from one that was cut off', async () => {
     const path = join(temporaryFolder(), 'lines');
     await appendDurably(path, 'one');
     appendFileSync(path, 'cut o');
@@ -274,7 +290,7 @@ describe('writing', () => {
     expect(readFileSync(path, 'utf8')).toBe('one\ncut o\ntwo\n');
   });
 
-  test('a folder appears whole, or not at all', async () => {
+  test('makes a folder appear complete, or not at all', async () => {
     const folder = temporaryFolder();
     const incoming = await createIncomingFolder(folder);
     writeFileSync(join(incoming.path, 'a'), '1');
@@ -284,7 +300,7 @@ describe('writing', () => {
   });
 });
 
-test('the log of manifests passes over a line that a crash cut off', async () => {
+test('the log of manifests skips a line that a crash cut off', async () => {
   const path = join(temporaryFolder(), 'manifests.jsonl');
   const log = createManifestLog(path);
   const manifest = (tool: string) =>
@@ -294,6 +310,18 @@ test('the log of manifests passes over a line that a crash cut off', async () =>
   await log.append(manifest('two'));
   expect((await log.latest(10)).map(({ tool }) => tool)).toEqual(['two', 'one']);
   expect(await log.latest(1)).toHaveLength(1);
+});
+
+test('the log of manifests names the line and the field of an entry that is no manifest', async () => {
+  const path = join(temporaryFolder(), 'manifests.jsonl');
+  const log = createManifestLog(path);
+  const manifest = createManifest({ tool: 'one', inputs: {}, outputs: {}, config: {} }, { time: 't', id: 'i' });
+  await log.append(manifest);
+  appendFileSync(path, `${JSON.stringify({ ...manifest, manifest_sha256: 7 })}\n`);
+  await expect(log.latest(10)).rejects.toMatchObject({
+    code: 'unreadable_file',
+    message: expect.stringMatching(/^Line 2 of .*manifests\.jsonl is not a manifest: .*manifest_sha256/s),
+  });
 });
 
 describe('the family of questions', () => {

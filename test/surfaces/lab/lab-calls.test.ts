@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openSpills, type Spills } from '../../../src/files/spill.ts';
-import type { Lab } from '../../../src/lab/lab.ts';
+import type { Lab } from '../../../src/lab/core/lab.ts';
 import type { LabCallEvent } from '../../../src/lab/remote/lab-protocol.ts';
 import { createLog } from '../../../src/log.ts';
 import type { EventReader } from '../../../src/surfaces/event-log.ts';

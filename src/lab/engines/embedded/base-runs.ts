@@ -1,26 +1,26 @@
-/** Owns computing prompts as they are, as far as something is needed of them that is not known yet. */
+/** Computes unmodified prompts as far as something is needed of them that the caches do not have. */
 
-import type { HookPoint } from '../../engine.ts';
-import { missing } from '../../missing.ts';
-import type { ModelSpec } from '../../models/spec.ts';
-import { type Alike, type Beginnings, beginningOf } from './beginnings.ts';
-import { inGroups } from './groups.ts';
+import type { HookPoint } from '../../core/engine.ts';
+import { missing } from '../../core/missing.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
+import { splitBySize } from './batch.ts';
 import type { Heap } from './heap.ts';
-import { addVisit, boundary, type Lane, pointNumber, type Visit } from './lane.ts';
+import { type CachedPrompt, type KvCache, residualRow } from './kv-cache.ts';
 import { type Layers, ROWS_AT_ONCE } from './layers.ts';
+import { type PrefixCache, prefixKey, type SharedPrefix } from './prefix-cache.ts';
 import type { Rows } from './program.ts';
-import { type PromptRecord, type PromptRecords, residualRow } from './prompt-records.ts';
+import { addHook, boundary, type Hook, pointNumber, type Sequence } from './sequence.ts';
 
 export interface BaseNeed {
-  record: PromptRecord;
+  cached: CachedPrompt;
   /** Layers before which the residual stream is needed. */
   residuals: Set<number>;
-  /** What is read at points between those: it is not kept, and always computed. */
-  reads: { point: HookPoint; visit: Visit }[];
+  /** Activations at other points, which are never cached. */
+  reads: { point: HookPoint; hook: Hook }[];
 }
 
 export interface BaseRuns {
-  /** Afterwards, keys and values of the layers before `depth` are there, and what else is needed. */
+  /** Fills the KV cache for the layers before `depth`, and computes what else is needed. */
   compute(needs: readonly BaseNeed[], depth: number): void;
 }
 
@@ -29,15 +29,15 @@ interface PlannedBase {
   start: number;
   /** Layers before which the residual stream is to be kept. */
   keep: number[];
-  /** Whose first tokens have been computed. */
-  alike: Alike | undefined;
+  /** A cached prompt that begins with the same tokens. */
+  prefix: SharedPrefix | undefined;
 }
 
 export function createBaseRuns(
   spec: ModelSpec,
   layers: Layers,
-  records: PromptRecords,
-  beginnings: Beginnings,
+  cache: KvCache,
+  prefixes: PrefixCache,
   heap: Heap,
 ): BaseRuns {
   return {
@@ -48,11 +48,11 @@ export function createBaseRuns(
       for (const need of needs) {
         const base = plan(need, depth);
         if (!base) continue;
-        const beginning = isNew(need) && !base.alike ? beginningOf(need.record.tokens) : undefined;
-        // Of new texts that begin alike, the others take over what the first has computed.
-        if (beginning !== undefined && begun.has(beginning)) later.push(need);
+        const prefix = isNew(need) && !base.prefix ? prefixKey(need.cached.tokens) : undefined;
+        // Of new prompts with the same prefix, one is computed first, and the others copy the prefix from it.
+        if (prefix !== undefined && begun.has(prefix)) later.push(need);
         else bases.push(base);
-        if (beginning !== undefined) begun.add(beginning);
+        if (prefix !== undefined) begun.add(prefix);
       }
       computeInGroups(bases, depth);
       computeInGroups(
@@ -63,76 +63,82 @@ export function createBaseRuns(
   };
 
   function computeInGroups(bases: readonly PlannedBase[], depth: number): void {
-    const rows = ({ need, alike }: PlannedBase) => need.record.tokens.length - takenOver(alike);
-    for (const group of inGroups(bases, rows, ROWS_AT_ONCE)) computeGroup(group, depth);
+    const rows = ({ need, prefix }: PlannedBase) => need.cached.tokens.length - prefixLength(prefix);
+    for (const group of splitBySize(bases, rows, ROWS_AT_ONCE)) computeGroup(group, depth);
   }
 
   function plan(need: BaseNeed, depth: number): PlannedBase | undefined {
-    const { record } = need;
-    const keep = new Set([...need.residuals].filter((layer) => !record.residuals.has(layer)));
-    // So that a later run which goes deeper can begin there.
-    if (record.depth < depth && depth < spec.layers && !record.residuals.has(depth)) keep.add(depth);
+    const { cached } = need;
+    const keep = new Set([...need.residuals].filter((layer) => !cached.residuals.has(layer)));
+    // A later run that goes deeper can begin there.
+    if (cached.depth < depth && depth < spec.layers && !cached.residuals.has(depth)) keep.add(depth);
     const latest = Math.min(
-      ...(record.depth < depth ? [record.depth] : []),
+      ...(cached.depth < depth ? [cached.depth] : []),
       ...[...keep].map((layer) => Math.max(0, layer - 1)),
       ...need.reads.map(({ point }) => point.layer),
     );
     if (latest === Number.POSITIVE_INFINITY) return undefined;
-    const start = Math.max(0, ...[...record.residuals.keys()].filter((layer) => layer <= latest));
-    const like = isNew(need) ? beginnings.like(record.tokens) : undefined;
-    const isEnough = like && like.record.depth >= depth && [...keep].every((layer) => like.record.residuals.has(layer));
-    return { need, start, keep: [...keep], alike: isEnough ? like : undefined };
+    const start = Math.max(0, ...[...cached.residuals.keys()].filter((layer) => layer <= latest));
+    const found = isNew(need) ? prefixes.find(cached.tokens) : undefined;
+    const isEnough =
+      found && found.cached.depth >= depth && [...keep].every((layer) => found.cached.residuals.has(layer));
+    return { need, start, keep: [...keep], prefix: isEnough ? found : undefined };
   }
 
   function computeGroup(group: readonly PlannedBase[], depth: number): void {
-    const reserved = group.map(({ need, keep }) => new Map(keep.map((layer) => [layer, records.reserve(need.record)])));
+    const reserved = group.map(({ need, keep }) => new Map(keep.map((layer) => [layer, cache.reserve(need.cached)])));
     try {
-      const lanes = group.map((base, index) => {
-        const kept = reserved[index] ?? missing('place for the residual stream of text', index);
-        if (base.alike) takeOver(base.alike, base.need.record, kept, depth);
-        return laneOf(base, kept);
+      const sequences = group.map((base, index) => {
+        const kept = reserved[index] ?? missing('memory for the residual stream of prompt', index);
+        if (base.prefix) copyPrefix(base.prefix, base.need.cached, kept, depth);
+        return sequenceOf(base, kept);
       });
-      layers.run(lanes, depth);
+      layers.run(sequences, depth);
     } catch (error) {
       group.forEach(({ need }, index) => {
-        for (const rows of reserved[index]?.values() ?? []) records.release(need.record, rows);
+        for (const rows of reserved[index]?.values() ?? []) cache.release(need.cached, rows);
       });
       throw error;
     }
-    group.forEach(({ need: { record } }, index) => {
-      record.depth = Math.max(record.depth, depth);
-      for (const [layer, rows] of reserved[index] ?? []) record.residuals.set(layer, rows);
-      beginnings.remember(record);
+    group.forEach(({ need: { cached } }, index) => {
+      cached.depth = Math.max(cached.depth, depth);
+      for (const [layer, rows] of reserved[index] ?? []) cached.residuals.set(layer, rows);
+      prefixes.add(cached);
     });
   }
 
-  function takeOver(alike: Alike, record: PromptRecord, kept: ReadonlyMap<number, Rows>, depth: number): void {
-    beginnings.copyKeysAndValues(alike, record, depth);
+  function copyPrefix(
+    prefix: SharedPrefix,
+    cached: CachedPrompt,
+    kept: ReadonlyMap<number, Rows>,
+    depth: number,
+  ): void {
+    prefixes.copyKeysAndValues(prefix, cached, depth);
     for (const [layer, { address, stride }] of kept) {
-      const count = (alike.length * stride) / 4;
-      heap.floats(address, count).set(heap.floats(residualRow(alike.record, layer, 0), count));
+      const count = (prefix.length * stride) / 4;
+      heap.floats(address, count).set(heap.floats(residualRow(prefix.cached, layer, 0), count));
     }
   }
 
-  function laneOf({ need, start, alike }: PlannedBase, kept: ReadonlyMap<number, Rows>): Lane {
-    const { tokens, store } = need.record;
-    const first = takenOver(alike);
-    const visits = new Map<number, Visit[]>();
-    for (const [layer, rows] of kept) addVisit(visits, boundary(layer), keeping(first, tokens.length, rows));
-    for (const { point, visit } of need.reads) addVisit(visits, pointNumber(point), visit);
+  function sequenceOf({ need, start, prefix }: PlannedBase, kept: ReadonlyMap<number, Rows>): Sequence {
+    const { tokens, store } = need.cached;
+    const first = prefixLength(prefix);
+    const hooks = new Map<number, Hook[]>();
+    for (const [layer, rows] of kept) addHook(hooks, boundary(layer), keeping(first, tokens.length, rows));
+    for (const { point, hook } of need.reads) addHook(hooks, pointNumber(point), hook);
     return {
       tokens: tokens.slice(first),
       first,
       start,
-      input: start === 0 ? 0 : residualRow(need.record, start, 0),
+      input: start === 0 ? 0 : residualRow(need.cached, start, 0),
       shared: { ...store, length: first, lengthBefore: first, changesAt: 0 },
       own: { ...store, address: store.address + first * spec.headWidth * 4 },
-      visits,
+      hooks,
     };
   }
 
-  /** For rows of the positions from `first` to before `end`. */
-  function keeping(first: number, end: number, { address, stride }: Rows): Visit {
+  /** Copies the rows of the positions from `first` to before `end`. */
+  function keeping(first: number, end: number, { address, stride }: Rows): Hook {
     return (row) => {
       for (let position = first; position < end; position++) {
         const values = row(position - first);
@@ -142,12 +148,12 @@ export function createBaseRuns(
   }
 }
 
-/** Whether nothing of it has been computed, and nothing is read on the way. */
-function isNew({ record, reads }: BaseNeed): boolean {
-  return record.depth === 0 && record.residuals.size === 0 && reads.length === 0;
+/** Whether nothing of the prompt is cached, and no other activation is read. */
+function isNew({ cached, reads }: BaseNeed): boolean {
+  return cached.depth === 0 && cached.residuals.size === 0 && reads.length === 0;
 }
 
-/** How many positions are not computed, as another text begins with the same. */
-function takenOver(alike: Alike | undefined): number {
-  return alike ? alike.length : 0;
+/** How many positions are copied instead of computed. */
+function prefixLength(prefix: SharedPrefix | undefined): number {
+  return prefix ? prefix.length : 0;
 }

@@ -1,9 +1,9 @@
-/** Owns the memory in which a batch of rows is computed; it becomes larger with the largest batch, and is used again. */
+/** Allocates the memory in which a batch of sequences is computed, grows it for a larger batch, and splits work into batches that fit. */
 
-import type { ModelSpec } from '../../models/spec.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import { type Heap, roundUp } from './heap.ts';
-import { LANE_WORDS, type Lane, ROW_WORDS, writeLane } from './lane.ts';
 import { PANEL, type Rows, type Tables } from './program.ts';
+import { ROW_WORDS, SEQUENCE_WORDS, type Sequence, writeSequence } from './sequence.ts';
 
 export interface Batch {
   /** The residual stream. */
@@ -21,28 +21,28 @@ export interface Batch {
 }
 
 export interface Batches {
-  /** A batch with room for these lanes, whose tables are written: rows follow one another in the order of the lanes. */
-  prepare(lanes: readonly Lane[]): Batch;
+  /** A batch with memory and tables for these sequences, whose rows follow one another in order. */
+  prepare(sequences: readonly Sequence[]): Batch;
 }
 
 export function createBatches(spec: ModelSpec, heap: Heap): Batches {
   const { width, heads, keyValueHeads, headWidth, hidden } = spec;
   let batch: Batch | undefined;
   let rowsHeld = 0;
-  let lanesHeld = 0;
+  let sequencesHeld = 0;
   let held: number[] = [];
 
   return {
-    prepare(lanes) {
-      const rows = lanes.reduce((sum, { tokens }) => sum + tokens.length, 0);
-      if (!batch || rows > rowsHeld || lanes.length > lanesHeld) {
+    prepare(sequences) {
+      const rows = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
+      if (!batch || rows > rowsHeld || sequences.length > sequencesHeld) {
         rowsHeld = Math.max(rows, rowsHeld);
-        lanesHeld = Math.max(lanes.length, lanesHeld);
+        sequencesHeld = Math.max(sequences.length, sequencesHeld);
         for (const address of held) heap.free(address);
         held = [];
         batch = allocate();
       }
-      write(batch, lanes);
+      write(batch, sequences);
       return batch;
     },
   };
@@ -60,7 +60,7 @@ export function createBatches(spec: ModelSpec, heap: Heap): Batches {
       attentionOut: rowsOf(width),
       hidden: rowsOf(spec.gated ? 2 * hidden : hidden),
       mlpOut: rowsOf(width),
-      tables: { rows: take(rowsHeld * ROW_WORDS * 4), lanes: take(lanesHeld * LANE_WORDS * 4) },
+      tables: { rows: take(rowsHeld * ROW_WORDS * 4), sequences: take(sequencesHeld * SEQUENCE_WORDS * 4) },
       tokens: take(rowsHeld * 8),
     };
   }
@@ -71,19 +71,34 @@ export function createBatches(spec: ModelSpec, heap: Heap): Batches {
     return address;
   }
 
-  function write({ tables, tokens: tokensAt }: Batch, lanes: readonly Lane[]): void {
+  function write({ tables, tokens: tokensAt }: Batch, sequences: readonly Sequence[]): void {
     const rowTable = heap.words(tables.rows, rowsHeld * ROW_WORDS);
     const tokenTable = heap.words(tokensAt, rowsHeld * 2);
     let row = 0;
-    lanes.forEach((lane, index) => {
-      writeLane(heap, tables.lanes + index * LANE_WORDS * 4, lane, row);
-      lane.tokens.forEach((token, offset) => {
+    sequences.forEach((sequence, index) => {
+      writeSequence(heap, tables.sequences + index * SEQUENCE_WORDS * 4, sequence, row);
+      sequence.tokens.forEach((token, offset) => {
         rowTable[2 * row] = index;
         tokenTable[2 * row] = token;
-        rowTable[2 * row + 1] = lane.first + offset;
-        tokenTable[2 * row + 1] = lane.first + offset;
+        rowTable[2 * row + 1] = sequence.first + offset;
+        tokenTable[2 * row + 1] = sequence.first + offset;
         row++;
       });
     });
   }
+}
+
+/** Splits values, in order, into groups whose sizes sum to at most `room`; a larger value is a group of its own. */
+export function splitBySize<T>(values: readonly T[], size: (value: T) => number, room: number): T[][] {
+  const groups: T[][] = [];
+  let left = 0;
+  for (const value of values) {
+    const group = groups.at(-1);
+    const fits = group !== undefined && size(value) <= left;
+    if (!fits) left = room;
+    left -= size(value);
+    if (fits) group.push(value);
+    else groups.push([value]);
+  }
+  return groups;
 }

@@ -1,9 +1,9 @@
-/** A thread that helps with what the engine's thread computes, until it is ended. Runs as a worker thread. */
+/** Runs as a worker thread that helps the engine's thread with its operations until it is terminated. */
 
 import { workerData } from 'node:worker_threads';
 import { CONTROL } from './heap.ts';
 import { instantiateKernel } from './kernel.ts';
 import type { ComputeWorkerData } from './messages.ts';
 
-const { module, memory, scratch } = workerData as ComputeWorkerData;
+const { module, memory, scratch }: ComputeWorkerData = workerData;
 instantiateKernel(module, memory).help(CONTROL, scratch);

@@ -1,9 +1,9 @@
-/** The embedded engine: Cuvette's own, on the CPU, in threads of their own. This side checks requests, passes them on, and knows when a thread is lost. */
+/** Implements the engine interface with Cuvette's own forward pass on the CPU, in worker threads. Checks requests and passes them to the threads. */
 
 import { availableParallelism } from 'node:os';
-import type { Engine } from '../../engine.ts';
+import type { Engine } from '../../core/engine.ts';
+import type { Sae } from '../../core/sae.ts';
 import type { ModelFiles } from '../../models/open-model.ts';
-import type { Sae } from '../../sae/sae.ts';
 import { checkGenerate, checkRun, checkSaeRows } from '../check-request.ts';
 import { startThreads } from './threads.ts';
 

@@ -1,17 +1,17 @@
-/** The thread that holds a model and answers requests one after the other. Runs as a worker thread. */
+/** Runs as a worker thread that holds a model and answers requests one after the other. */
 
 import { parentPort, type TransferListItem, workerData } from 'node:worker_threads';
 import { toCuvetteError } from '../../../errors.ts';
-import { readLayout } from '../../models/families.ts';
+import { readLayout } from '../../models/architectures/architectures.ts';
 import { openWeightFiles } from '../../models/weight-files.ts';
 import { weightTensors } from '../../models/weights.ts';
 import { generate } from './generate.ts';
-import type { Answer, EngineWorkerData, Work, WorkerMessage, WorkMessage } from './messages.ts';
+import type { EngineAnswer, EngineWorkerData, Work, WorkerMessage, WorkMessage } from './messages.ts';
 import { createModel, type Model } from './model.ts';
 import { run } from './run.ts';
 import { createSaeEncoders } from './sae-encoders.ts';
 
-const { folder, ...machine } = workerData as EngineWorkerData;
+const { folder, ...machine }: EngineWorkerData = workerData;
 let aborted: Int32Array = new Int32Array(1);
 
 try {
@@ -36,7 +36,7 @@ function loadModel(): ReturnType<typeof createModel> {
   }
 }
 
-function perform(model: Model, encoders: ReturnType<typeof createSaeEncoders>, work: Work): Answer {
+function perform(model: Model, encoders: ReturnType<typeof createSaeEncoders>, work: Work): EngineAnswer {
   checkAborted();
   model.program.clear();
   switch (work.do) {
@@ -51,7 +51,7 @@ function perform(model: Model, encoders: ReturnType<typeof createSaeEncoders>, w
   }
 }
 
-function reply(id: number, make: () => Answer): void {
+function reply(id: number, make: () => EngineAnswer): void {
   try {
     const answer = make();
     tell({ kind: 'answer', id, answer }, buffersOf(answer));
@@ -74,11 +74,11 @@ function checkAborted(): void {
 }
 
 /** They are handed over, not copied. */
-function buffersOf(answer: Answer): TransferListItem[] {
+function buffersOf(answer: EngineAnswer): TransferListItem[] {
   return arraysOf(answer).flatMap(({ buffer }) => (buffer instanceof ArrayBuffer ? [buffer] : []));
 }
 
-function arraysOf(answer: Answer): Float32Array[] {
+function arraysOf(answer: EngineAnswer): Float32Array[] {
   if ('encode' in answer) return [answer.encode];
   if (!('run' in answer)) return [];
   return answer.run.flatMap(({ activations, logits, surprise }) => [

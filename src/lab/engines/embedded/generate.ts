@@ -1,18 +1,17 @@
-/** Owns generating: prompts are computed as in a run, then all texts grow together, token by token, with their interventions. */
+/** Generates text: computes prompts as a run does, then extends all texts together, token by token, with their interventions. */
 
-import type { GenerateRequest, Variant } from '../../engine.ts';
-import { likeliest } from '../../logits.ts';
-import { missing } from '../../missing.ts';
-import { createRandom } from '../../statistics/random.ts';
+import type { GenerateRequest, Variant } from '../../core/engine.ts';
+import { likeliest, logitOf } from '../../core/logits.ts';
+import { missing } from '../../core/missing.ts';
+import { createRandom, type Random } from '../../statistics/random.ts';
 import type { BaseNeed } from './base-runs.ts';
-import { inGroups } from './groups.ts';
+import { splitBySize } from './batch.ts';
 import { addInterventions, type Change, firstChange } from './interventions.ts';
-import type { KeyValueStore, Lane, Visit } from './lane.ts';
+import { type CachedPrompt, residualRow } from './kv-cache.ts';
 import { ROWS_AT_ONCE } from './layers.ts';
 import type { Model } from './model.ts';
-import { type PromptRecord, residualRow } from './prompt-records.ts';
 import { eachOnce } from './run.ts';
-import { type Choosing, sampling } from './sampling.ts';
+import type { Hook, KeyValueStore, Sequence } from './sequence.ts';
 
 export function generate(model: Model, request: GenerateRequest): number[][] {
   const { prompts, variants = eachOnce(prompts), temperature = 0, seed = 0 } = request;
@@ -22,9 +21,9 @@ export function generate(model: Model, request: GenerateRequest): number[][] {
     const room = Math.min(request.maxNewTokens, model.spec.context - tokens.length);
     return { variant, tokens, choose, room, change: firstChange(variant.interventions, tokens.length), generated: [] };
   });
-  for (const group of inGroups(texts, (text) => storeBytes(model, text), model.rooms.atOnce)) {
+  for (const group of splitBySize(texts, (text) => storeBytes(model, text), model.limits.atOnce)) {
     growTogether(model, group);
-    model.records.trim();
+    model.cache.evict();
   }
   return texts.map(({ generated }) => generated);
 }
@@ -34,7 +33,7 @@ interface Text {
   /** Of the prompt. */
   tokens: readonly number[];
   change: Change | undefined;
-  choose: Choosing;
+  choose: ChooseToken;
   /** How many tokens may be generated. */
   room: number;
   generated: number[];
@@ -42,14 +41,14 @@ interface Text {
 
 /** A text with what has been computed of it. */
 interface Growing extends Text {
-  record: PromptRecord;
+  cached: CachedPrompt;
   own: KeyValueStore;
 }
 
 function growTogether(model: Model, texts: readonly Text[]): void {
   const growing: Growing[] = texts
     .filter(({ room }) => room > 0)
-    .map((text) => ({ ...text, record: model.records.of(text.tokens), own: allocateStore(model, text) }));
+    .map((text) => ({ ...text, cached: model.cache.get(text.tokens), own: allocateStore(model, text) }));
   try {
     let atWork = begin(model, growing);
     while (atWork.length > 0) atWork = growByOne(model, atWork);
@@ -61,10 +60,10 @@ function growTogether(model: Model, texts: readonly Text[]): void {
 /** Computes the prompts, and takes each text's first token. Gives back the texts that go on. */
 function begin(model: Model, texts: readonly Growing[]): Growing[] {
   const { layers } = model.spec;
-  const needs = new Map<PromptRecord, BaseNeed>();
-  for (const { record, change } of texts) {
-    const need = needs.get(record) ?? { record, residuals: new Set(), reads: [] };
-    needs.set(record, need);
+  const needs = new Map<CachedPrompt, BaseNeed>();
+  for (const { cached, change } of texts) {
+    const need = needs.get(cached) ?? { cached, residuals: new Set(), reads: [] };
+    needs.set(cached, need);
     if (!change) need.residuals.add(layers);
     else if (change.start > 0) need.residuals.add(change.start);
   }
@@ -74,25 +73,25 @@ function begin(model: Model, texts: readonly Growing[]): Growing[] {
   const changed = texts.filter(({ change }) => change);
   takeTokens(
     model,
-    unchanged.map((text) => ({ text, address: residualRow(text.record, layers, text.tokens.length - 1) })),
+    unchanged.map((text) => ({ text, address: residualRow(text.cached, layers, text.tokens.length - 1) })),
   );
-  for (const group of inGroups(changed, (text) => text.tokens.length - changeOf(text).first, ROWS_AT_ONCE)) {
-    computeAndTake(model, group.map(firstLane));
+  for (const group of splitBySize(changed, (text) => text.tokens.length - changeOf(text).first, ROWS_AT_ONCE)) {
+    computeAndTake(model, group.map(firstSequence));
   }
   return texts.filter(goesOn);
 }
 
 function growByOne(model: Model, texts: readonly Growing[]): Growing[] {
-  for (const group of inGroups(texts, () => 1, ROWS_AT_ONCE)) computeAndTake(model, group.map(nextLane));
+  for (const group of splitBySize(texts, () => 1, ROWS_AT_ONCE)) computeAndTake(model, group.map(nextSequence));
   return texts.filter(goesOn);
 }
 
-function computeAndTake(model: Model, work: readonly { text: Growing; lane: Lane }[]): void {
+function computeAndTake(model: Model, work: readonly { text: Growing; sequence: Sequence }[]): void {
   const { residual, stride } = model.layers.run(
-    work.map(({ lane }) => lane),
+    work.map(({ sequence }) => sequence),
     model.spec.layers,
   );
-  const last = ({ lane }: { lane: Lane }) => residual(lane) + (lane.tokens.length - 1) * stride;
+  const last = ({ sequence }: { sequence: Sequence }) => residual(sequence) + (sequence.tokens.length - 1) * stride;
   takeTokens(
     model,
     work.map((one) => ({ text: one.text, address: last(one) })),
@@ -120,11 +119,11 @@ function goesOn({ generated, room }: Growing): boolean {
 }
 
 /** The prompt from its first change on. */
-function firstLane(text: Growing): { text: Growing; lane: Lane } {
-  const { tokens, record } = text;
+function firstSequence(text: Growing): { text: Growing; sequence: Sequence } {
+  const { tokens, cached } = text;
   const { start, first } = changeOf(text);
-  const input = start > 0 ? residualRow(record, start, first) : 0;
-  return { text, lane: laneOf(text, { tokens: tokens.slice(first), first, start, input }) };
+  const input = start > 0 ? residualRow(cached, start, first) : 0;
+  return { text, sequence: sequenceOf(text, { tokens: tokens.slice(first), first, start, input }) };
 }
 
 function changeOf({ change }: Text): Change {
@@ -132,20 +131,20 @@ function changeOf({ change }: Text): Change {
 }
 
 /** The token that was generated last. */
-function nextLane(text: Growing): { text: Growing; lane: Lane } {
+function nextSequence(text: Growing): { text: Growing; sequence: Sequence } {
   const first = text.tokens.length + text.generated.length - 1;
-  return { text, lane: laneOf(text, { tokens: text.generated.slice(-1), first, start: 0, input: 0 }) };
+  return { text, sequence: sequenceOf(text, { tokens: text.generated.slice(-1), first, start: 0, input: 0 }) };
 }
 
-function laneOf(text: Growing, rows: Pick<Lane, 'tokens' | 'first' | 'start' | 'input'>): Lane {
-  const { tokens, change, record, own, variant } = text;
+function sequenceOf(text: Growing, rows: Pick<Sequence, 'tokens' | 'first' | 'start' | 'input'>): Sequence {
+  const { tokens, change, cached, own, variant } = text;
   const { length } = tokens;
-  const visits = new Map<number, Visit[]>();
+  const hooks = new Map<number, Hook[]>();
   const end = rows.first + rows.tokens.length;
-  addInterventions(visits, variant.interventions, { length, first: rows.first, end });
+  addInterventions(hooks, variant.interventions, { length, first: rows.first, end });
   const before = change ? { length: change.first, changesAt: change.start } : { length, changesAt: 0 };
-  const shared = { ...record.store, ...before, lengthBefore: length };
-  return { ...rows, shared, own, visits };
+  const shared = { ...cached.store, ...before, lengthBefore: length };
+  return { ...rows, shared, own, hooks };
 }
 
 function storeBytes({ spec }: Model, { tokens, change, room }: Text): number {
@@ -156,4 +155,20 @@ function storeBytes({ spec }: Model, { tokens, change, room }: Text): number {
 function allocateStore(model: Model, text: Text): KeyValueStore {
   const bytes = storeBytes(model, text);
   return { address: model.heap.allocate(bytes), layerBytes: bytes / model.spec.layers };
+}
+
+type ChooseToken = (logits: Float32Array) => number;
+
+/** Chooses the next token at random, with the probabilities of the logits at a temperature. */
+function sampling(temperature: number, random: Random): ChooseToken {
+  return (logits) => {
+    const highest = logitOf(logits, likeliest(logits));
+    const weights = Float64Array.from(logits, (logit) => Math.exp((logit - highest) / temperature));
+    let left = random.uniform() * weights.reduce((sum, weight) => sum + weight, 0);
+    for (let token = 0; token < weights.length; token++) {
+      left -= weights[token] ?? missing('weight of token', token);
+      if (left < 0) return token;
+    }
+    return likeliest(logits);
+  };
 }

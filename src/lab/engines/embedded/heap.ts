@@ -1,4 +1,4 @@
-/** Owns the kernel's memory: who has which part of it. Memory grows as it is needed, up to what 32-bit addresses reach. */
+/** Allocates the kernel's memory, which grows on demand up to what 32-bit addresses reach. */
 
 import { CuvetteError } from '../../../errors.ts';
 

@@ -1,10 +1,10 @@
-/** Owns what interventions do to an activation, and from where on they change a text. Components are computed in double precision. */
+/** Applies interventions to activations, and finds the first layer and position that they change. Components are computed in double precision. */
 
-import type { Intervention } from '../../engine.ts';
-import { missing } from '../../missing.ts';
-import { resolvePositions } from '../../positions.ts';
+import type { Intervention } from '../../core/engine.ts';
+import { missing } from '../../core/missing.ts';
+import { resolvePositions } from '../../core/positions.ts';
 import { dot } from '../../statistics/vectors.ts';
-import { addVisit, depthOf, pointNumber, type Visit } from './lane.ts';
+import { addHook, depthOf, type Hook, pointNumber } from './sequence.ts';
 
 export interface Change {
   /** The first layer that computes something else than without the interventions. */
@@ -26,22 +26,22 @@ export function firstChange(interventions: readonly Intervention[], length: numb
   return change;
 }
 
-/** Adds visits that make the interventions, for a lane whose rows are positions from `first` to before `end` of a text with a prompt of `length` tokens. */
+/** Adds hooks that apply the interventions to a sequence whose rows are the positions `first` to before `end` of a text with a prompt of `length` tokens. */
 export function addInterventions(
-  visits: Map<number, Visit[]>,
+  hooks: Map<number, Hook[]>,
   interventions: readonly Intervention[],
   { length, first, end }: { length: number; first: number; end: number },
 ): void {
   for (const intervention of interventions) {
     const rows = positionsUpTo(intervention, length, end).filter((position) => position >= first);
     if (rows.length === 0) continue;
-    addVisit(visits, pointNumber(intervention.point), (row) => {
+    addHook(hooks, pointNumber(intervention.point), (row) => {
       for (const position of rows) intervene(intervention, row(position - first));
     });
   }
 }
 
-/** Positions of a prompt; `{ from }` goes on behind its end. */
+/** Positions of a prompt; `{ from }` includes generated tokens behind its end. */
 function positionsUpTo({ positions }: Intervention, length: number, end: number): number[] {
   const inPrompt = resolvePositions(positions, length);
   if (!('from' in positions)) return inPrompt;
@@ -75,7 +75,7 @@ function addTimes(x: Float32Array, factor: number, vector: Float32Array): void {
   }
 }
 
-/** How often the direction is in x. */
+/** The coefficient of the direction in x. */
 function component(x: Float32Array, direction: Float32Array): number {
   return dot(x, direction) / dot(direction, direction);
 }

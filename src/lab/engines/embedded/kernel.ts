@@ -1,4 +1,4 @@
-/** Owns loading the kernel: the WebAssembly module with fused multiply-add where this machine's Node has it, else the plain one. */
+/** Loads the WebAssembly kernel: the one with fused multiply-add where this Node has relaxed SIMD, else the plain one. */
 
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';

@@ -1,27 +1,27 @@
-/** Owns a model's way through its layers: a batch of lanes goes in, and at the end the residual stream of every row is there. */
+/** Computes the layers of a model for a batch of sequences, runs the hooks on the way, and leaves the residual stream of every row. */
 
-import { missing } from '../../missing.ts';
-import type { ModelSpec } from '../../models/spec.ts';
+import { missing } from '../../core/missing.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import { type Batch, createBatches } from './batch.ts';
 import type { Heap } from './heap.ts';
-import { boundary, type Lane, pointNumber } from './lane.ts';
 import type { PackedLayer, PackedWeights } from './packed-weights.ts';
-import type { NormSettings, Program, Rows } from './program.ts';
-import { createTurnTable } from './turns.ts';
+import type { KernelProgram, NormSettings, Rows } from './program.ts';
+import { createRotaryTable } from './rotary-table.ts';
+import { boundary, pointNumber, type Sequence } from './sequence.ts';
 
 export interface Layers {
-  /** Computes the layers before `depth`. The residual stream stays until the next call. */
-  run(lanes: readonly Lane[], depth: number): LanesRun;
+  /** Computes the layers before `depth`. The residual stream stays valid until the next call. */
+  run(sequences: readonly Sequence[], depth: number): SequencesRun;
 }
 
-export interface LanesRun {
-  /** Where the residual stream of a lane's first row is. */
-  residual(lane: Lane): number;
+export interface SequencesRun {
+  /** The address of the residual stream of a sequence's first row. */
+  residual(sequence: Sequence): number;
   /** Bytes from one row to the next. */
   stride: number;
 }
 
-/** Rows that are best computed together: more would take more memory, and would not be faster. */
+/** The rows of a batch: more would take more memory, and would not be faster. */
 export const ROWS_AT_ONCE = 512;
 
 /** Tells the kernel that a layer attends to all positions. */
@@ -33,88 +33,88 @@ export function createLayers(
   spec: ModelSpec,
   weights: PackedWeights,
   heap: Heap,
-  program: Program,
+  program: KernelProgram,
   checkAborted: () => void,
 ): Layers {
   const { width, hidden } = spec;
   const batches = createBatches(spec, heap);
-  const turnTable = createTurnTable(spec, heap);
+  const rotaryTable = createRotaryTable(spec, heap);
   const normSettings: NormSettings = { width, epsilon: spec.normEpsilon, takesMean: spec.norm === 'layer' };
 
   return {
     run(unordered, depth) {
-      // Lanes that begin early come first, so that the rows at work are always the first ones.
-      const lanes = [...unordered].sort((a, b) => a.start - b.start);
-      const batch = batches.prepare(lanes);
-      const firstRows = rowsOf(lanes);
-      const turns = turnTable.upTo(Math.max(...lanes.map(({ first, tokens }) => first + tokens.length)));
-      const visitors = visitorsOf(lanes);
+      // Sequences are sorted by their first layer, so that the active rows are always the first ones.
+      const sequences = [...unordered].sort((a, b) => a.start - b.start);
+      const batch = batches.prepare(sequences);
+      const firstRows = rowsOf(sequences);
+      const rotary = rotaryTable.upTo(Math.max(...sequences.map(({ first, tokens }) => first + tokens.length)));
+      const hooked = hookedSequences(sequences);
       let atWork = 0;
 
-      for (let layer = lanes[0]?.start ?? depth; layer <= depth; layer++) {
+      for (let layer = sequences[0]?.start ?? depth; layer <= depth; layer++) {
         const before = atWork;
-        while (lanes[atWork] && lanes[atWork]?.start === layer) atWork++;
-        const entering = lanes.slice(before, atWork);
+        while (sequences[atWork] && sequences[atWork]?.start === layer) atWork++;
+        const entering = sequences.slice(before, atWork);
         if (entering.length > 0) {
           program.run();
           enter(entering);
-          if (layer > 0) visit(boundary(layer) - 1, batch.residual, ({ start }) => start === layer);
+          if (layer > 0) runHooks(boundary(layer) - 1, batch.residual, ({ start }) => start === layer);
         }
-        visit(boundary(layer), batch.residual);
+        runHooks(boundary(layer), batch.residual);
         const packed = weights.layers[layer];
         if (layer === depth || !packed) break;
-        compute(packed, layer, rowCount(lanes.slice(0, atWork)));
+        compute(packed, layer, rowCount(sequences.slice(0, atWork)));
         program.run();
         checkAborted();
       }
-      return { residual: (lane) => addressOf(batch.residual, lane), stride: batch.residual.stride };
+      return { residual: (sequence) => addressOf(batch.residual, sequence), stride: batch.residual.stride };
 
       function compute(packed: PackedLayer, layer: number, count: number): void {
         attend(batch, packed, layer, count);
-        visit(pointNumber({ layer, place: 'attn_out' }), batch.attentionOut);
+        runHooks(pointNumber({ layer, place: 'attn_out' }), batch.attentionOut);
         if (!spec.parallel) program.add(batch.residual, batch.attentionOut, count, width);
         feedForward(batch, packed, count);
-        visit(pointNumber({ layer, place: 'mlp_out' }), batch.mlpOut);
+        runHooks(pointNumber({ layer, place: 'mlp_out' }), batch.mlpOut);
         if (spec.parallel) program.add(batch.residual, batch.attentionOut, count, width);
         program.add(batch.residual, batch.mlpOut, count, width);
-        visit(pointNumber({ layer, place: 'resid_post' }), batch.residual);
+        runHooks(pointNumber({ layer, place: 'resid_post' }), batch.residual);
       }
 
       function attend({ tables, ...rows }: Batch, packed: PackedLayer, layer: number, count: number): void {
         const norms = { query: packed.queryNorm, key: packed.keyNorm, epsilon: spec.normEpsilon };
         program.normalize(rows.residual, count, packed.attentionNorm, normSettings, rows.normed);
         program.multiply(rows.normed, count, packed.queryKeyValue, rows.heads);
-        program.prepareHeads(rows.heads, count, spec, turns, norms, tables, layer);
+        program.prepareHeads(rows.heads, count, spec, rotary, norms, tables, layer);
         program.attend(rows.heads, count, spec, spec.window[layer] ?? NO_WINDOW, rows.attended, tables, layer);
         program.multiply(rows.attended, count, packed.output, rows.attentionOut);
       }
 
-      /** Tokens are looked up, or the residual stream is taken from where an earlier run has left it. */
-      function enter(entering: readonly Lane[]): void {
+      /** Writes the residual stream of sequences that start at this layer: embeddings of tokens, or a copy of a cached one. */
+      function enter(entering: readonly Sequence[]): void {
         if (entering[0]?.start === 0) {
           program.embed(batch.residual, rowCount(entering), weights.embedding, weights.positions, batch.tokens);
           return;
         }
         const numbers = batch.residual.stride / 4;
-        for (const lane of entering) {
-          const count = lane.tokens.length * numbers;
-          heap.floats(addressOf(batch.residual, lane), count).set(heap.floats(lane.input, count));
+        for (const sequence of entering) {
+          const count = sequence.tokens.length * numbers;
+          heap.floats(addressOf(batch.residual, sequence), count).set(heap.floats(sequence.input, count));
         }
       }
 
-      function visit(point: number, rows: Rows, isThere = ({ start }: Lane) => boundary(start) <= point): void {
-        const visiting = (visitors.get(point) ?? []).filter(isThere);
-        if (visiting.length === 0) return;
+      function runHooks(point: number, rows: Rows, isThere = ({ start }: Sequence) => boundary(start) <= point): void {
+        const calling = (hooked.get(point) ?? []).filter(isThere);
+        if (calling.length === 0) return;
         program.run();
-        for (const lane of visiting) {
-          const address = addressOf(rows, lane);
+        for (const sequence of calling) {
+          const address = addressOf(rows, sequence);
           const row = (index: number) => heap.floats(address + index * rows.stride, width);
-          for (const visit of lane.visits.get(point) ?? []) visit(row);
+          for (const runHooks of sequence.hooks.get(point) ?? []) runHooks(row);
         }
       }
 
-      function addressOf(rows: Rows, lane: Lane): number {
-        return rows.address + (firstRows.get(lane) ?? missing('first row of a lane')) * rows.stride;
+      function addressOf(rows: Rows, sequence: Sequence): number {
+        return rows.address + (firstRows.get(sequence) ?? missing('first row of a sequence')) * rows.stride;
       }
     },
   };
@@ -127,29 +127,29 @@ export function createLayers(
   }
 }
 
-/** The lanes that have something to do at a point. */
-function visitorsOf(lanes: readonly Lane[]): Map<number, Lane[]> {
-  const visitors = new Map<number, Lane[]>();
-  for (const lane of lanes) {
-    for (const point of lane.visits.keys()) {
-      const there = visitors.get(point);
-      if (there) there.push(lane);
-      else visitors.set(point, [lane]);
+/** The sequences with a hook at each point, by its number. */
+function hookedSequences(sequences: readonly Sequence[]): Map<number, Sequence[]> {
+  const hooked = new Map<number, Sequence[]>();
+  for (const sequence of sequences) {
+    for (const point of sequence.hooks.keys()) {
+      const there = hooked.get(point);
+      if (there) there.push(sequence);
+      else hooked.set(point, [sequence]);
     }
   }
-  return visitors;
+  return hooked;
 }
 
-function rowsOf(lanes: readonly Lane[]): Map<Lane, number> {
-  const rows = new Map<Lane, number>();
+function rowsOf(sequences: readonly Sequence[]): Map<Sequence, number> {
+  const rows = new Map<Sequence, number>();
   let row = 0;
-  for (const lane of lanes) {
-    rows.set(lane, row);
-    row += lane.tokens.length;
+  for (const sequence of sequences) {
+    rows.set(sequence, row);
+    row += sequence.tokens.length;
   }
   return rows;
 }
 
-function rowCount(lanes: readonly Lane[]): number {
-  return lanes.reduce((sum, { tokens }) => sum + tokens.length, 0);
+function rowCount(sequences: readonly Sequence[]): number {
+  return sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
 }

@@ -1,8 +1,8 @@
-/** What the engine and its thread say to each other. */
+/** Defines the messages between the engine and its worker threads. */
 
 import type { ErrorCode } from '../../../errors.ts';
-import type { GenerateRequest, RunRequest, VariantResult } from '../../engine.ts';
-import type { Sae } from '../../sae/sae.ts';
+import type { ForwardRequest, GenerateRequest, VariantResult } from '../../core/engine.ts';
+import type { Sae } from '../../core/sae.ts';
 
 /** What the thread is started with. */
 export interface EngineWorkerData {
@@ -21,7 +21,7 @@ export interface ComputeWorkerData {
 }
 
 export type Work =
-  | { do: 'run'; request: RunRequest }
+  | { do: 'run'; request: ForwardRequest }
   | { do: 'generate'; request: GenerateRequest }
   /** The SAE comes along when the thread does not have it. */
   | { do: 'encode'; sae: number; contents?: Sae; rows: Float32Array };
@@ -33,15 +33,15 @@ export interface WorkMessage {
   aborted: Int32Array;
 }
 
-export type Answer =
+export type EngineAnswer =
   | { run: VariantResult[] }
   | { generate: number[][] }
   | { encode: Float32Array }
-  /** The SAE has had to go: it is to be sent again. */
+  /** The SAE was evicted, and must be sent again. */
   | { missing: 'sae' };
 
 export type WorkerMessage =
   | { kind: 'ready'; scratch: number[] }
-  | { kind: 'answer'; id: number; answer: Answer }
+  | { kind: 'answer'; id: number; answer: EngineAnswer }
   /** Without an id, the model could not be loaded. */
   | { kind: 'failed'; id?: number; code: ErrorCode; message: string };

@@ -1,8 +1,8 @@
-/** Owns a model's weights in the kernel's memory: each is read straight to its place, and matrices are packed there, so that nothing is held twice. */
+/** Reads a model's weights into the kernel's memory, and packs matrices in place, so that no weight is in memory twice. */
 
 import { CuvetteError } from '../../../errors.ts';
-import { missing } from '../../missing.ts';
-import type { ModelSpec } from '../../models/spec.ts';
+import { missing } from '../../core/missing.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import type { WeightTensor } from '../../models/weights.ts';
 import { type Heap, LARGEST_MEMORY, roundUp } from './heap.ts';
 import { type Norm, PANEL, type PackedMatrix, type Rows } from './program.ts';

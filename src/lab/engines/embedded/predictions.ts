@@ -1,18 +1,18 @@
-/** Owns what comes after the last layer: from rows of the residual stream to logits, and to how likely and how far apart predictions are. */
+/** Turns rows of the final residual stream into logits, log-probabilities of next tokens, and KL divergences between predictions. */
 
-import { missing } from '../../missing.ts';
-import type { ModelSpec } from '../../models/spec.ts';
-import { inGroups } from './groups.ts';
+import { missing } from '../../core/missing.ts';
+import type { ModelSpec } from '../../models/architectures/model-spec.ts';
+import { splitBySize } from './batch.ts';
 import { type Heap, roundUp } from './heap.ts';
 import { type PackedWeights, selectOutputs } from './packed-weights.ts';
-import { type MeasuredRows, PANEL, type PackedMatrix, type Program, type Rows } from './program.ts';
+import { type KernelProgram, type MeasuredRows, PANEL, type PackedMatrix, type Rows } from './program.ts';
 
 export interface Predictions {
   /** Logits of all tokens, or of some, for rows of the residual stream at these addresses. `take` must not keep the array. */
   logits(addresses: readonly number[], options: { tokens?: readonly number[] | undefined; take: Taking }): void;
-  /** How likely the tokens were that came next. */
+  /** The log-probability of the token that came next. */
   logProbabilities(rows: readonly FinalRow[]): Float64Array;
-  /** The same, and how far from what the row at `base` predicts. */
+  /** The same, and the divergence from the prediction of the row at `base`. */
   compare(rows: readonly (FinalRow & { base: number })[]): Comparison;
 }
 
@@ -31,14 +31,14 @@ export interface Comparison {
 
 type Taking = (index: number, logits: Float32Array) => void;
 
-/** Bytes of logits that are held at a time. */
+/** Bytes of logits in memory at a time. */
 const ROOM = 32 * 2 ** 20;
 
 export function createPredictions(
   spec: ModelSpec,
   weights: PackedWeights,
   heap: Heap,
-  program: Program,
+  program: KernelProgram,
   checkAborted: () => void,
 ): Predictions {
   const { width, vocabulary } = spec;
@@ -51,7 +51,7 @@ export function createPredictions(
       const matrix = tokens ? selectOutputs(heap, weights.unembedding, tokens) : weights.unembedding;
       try {
         let done = 0;
-        for (const group of inGroups(addresses, () => 1, rowsAtOnce)) {
+        for (const group of splitBySize(addresses, () => 1, rowsAtOnce)) {
           withLogits(group, matrix, ({ address, stride }) => {
             program.run();
             for (const i of group.keys()) take(done + i, heap.floats(address + i * stride, matrix.outputs));
@@ -65,7 +65,7 @@ export function createPredictions(
 
     logProbabilities(rows) {
       const results: number[] = [];
-      for (const group of inGroups(rows, () => 1, rowsAtOnce)) {
+      for (const group of splitBySize(rows, () => 1, rowsAtOnce)) {
         withMeasured(addressesOf(group), (measured) => {
           program.run();
           results.push(...group.map(({ next }, i) => logProbability(measured, i, next)));
@@ -77,7 +77,7 @@ export function createPredictions(
     compare(rows) {
       const results: number[] = [];
       const divergences: number[] = [];
-      for (const group of inGroups(rows, () => 1, rowsAtOnce)) {
+      for (const group of splitBySize(rows, () => 1, rowsAtOnce)) {
         const bases = [...new Set(group.map(({ base }) => base))];
         withMeasured(bases, (base) => {
           withMeasured(addressesOf(group), (measured) => {

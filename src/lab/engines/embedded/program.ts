@@ -1,6 +1,6 @@
-/** Owns the list of operations that threads work through together: how each lies in memory, and how its work is cut into items. */
+/** Collects operations for the kernel: how each is laid out in memory, and into how many items its work is split between threads. */
 
-import { missing } from '../../missing.ts';
+import { missing } from '../../core/missing.ts';
 import { CONTROL, type Heap } from './heap.ts';
 import type { Kernel } from './kernel.ts';
 
@@ -32,21 +32,21 @@ export interface Heads {
   headWidth: number;
 }
 
-/** Where rows belong: see `kernel/lanes.as`. */
+/** Which sequence each row belongs to: see `kernel/sequences.as`. */
 export interface Tables {
   rows: number;
-  lanes: number;
+  sequences: number;
 }
 
-/** Operations are collected, and done when `run` is called, in the order in which they were added. */
-export interface Program {
+/** Operations are collected, and performed in order when `run` is called. */
+export interface KernelProgram {
   multiply(from: Rows, count: number, matrix: PackedMatrix, to: Rows): void;
   normalize(from: Rows | { addresses: number }, count: number, norm: Norm, settings: NormSettings, to: Rows): void;
   prepareHeads(
     batch: Rows,
     count: number,
     heads: Heads,
-    turns: Turns,
+    rotary: RotaryRows,
     norms: HeadNorms,
     tables: Tables,
     layer: number,
@@ -64,7 +64,7 @@ export interface Program {
     to: number,
   ): void;
   run(): void;
-  /** Forgets operations that have not been done. */
+  /** Drops operations that have not been performed. */
   clear(): void;
 }
 
@@ -74,8 +74,8 @@ export interface NormSettings {
   takesMean: boolean;
 }
 
-/** Cosines and sines, a row for each position; `half` is how many of each. */
-export interface Turns extends Rows {
+/** Cosines and sines of the rotary embedding, a row for each position; `half` is how many of each. */
+export interface RotaryRows extends Rows {
   half: number;
 }
 
@@ -113,7 +113,7 @@ const PANELS_PER_PRODUCT = 8;
 /** Outputs that lie side by side in a packed matrix. */
 export const PANEL = 8;
 
-export function createProgram(kernel: Kernel, heap: Heap, scratch: number): Program {
+export function createProgram(kernel: Kernel, heap: Heap, scratch: number): KernelProgram {
   const address = heap.allocate(LONGEST * OPERATION_BYTES);
   const words = heap.words(address, (LONGEST * OPERATION_BYTES) / 4);
   let length = 0;
@@ -126,7 +126,7 @@ export function createProgram(kernel: Kernel, heap: Heap, scratch: number): Prog
     words.set(fields, start + HEAD_WORDS);
   }
 
-  const program: Program = {
+  const program: KernelProgram = {
     multiply(from, count, { address: weights, bias, outputs, inputs }, to) {
       const panels = Math.ceil(outputs / PANEL);
       push('multiply', Math.ceil(count / ROWS_PER_PRODUCT) * Math.ceil(panels / PANELS_PER_PRODUCT), [
@@ -142,17 +142,17 @@ export function createProgram(kernel: Kernel, heap: Heap, scratch: number): Prog
         isTable ? from.addresses : 0,
       ]);
     },
-    prepareHeads(batch, count, { heads, keyValueHeads, headWidth }, turns, norms, tables, layer) {
+    prepareHeads(batch, count, { heads, keyValueHeads, headWidth }, rotary, norms, tables, layer) {
       push('prepareHeads', items(count), [
         ...[batch.address, batch.stride, count, heads, keyValueHeads, headWidth],
-        ...[turns.half, turns.address, turns.stride, norms.query, norms.key, bitsOf(norms.epsilon)],
-        ...[tables.rows, tables.lanes, layer],
+        ...[rotary.half, rotary.address, rotary.stride, norms.query, norms.key, bitsOf(norms.epsilon)],
+        ...[tables.rows, tables.sequences, layer],
       ]);
     },
     attend(batch, count, { heads, keyValueHeads, headWidth }, window, to, tables, layer) {
       push('attend', items(count) * heads, [
         ...[batch.address, batch.stride, count, heads, keyValueHeads, headWidth, to.address, to.stride],
-        ...[bitsOf(1 / Math.sqrt(headWidth)), window, tables.rows, tables.lanes, layer],
+        ...[bitsOf(1 / Math.sqrt(headWidth)), window, tables.rows, tables.sequences, layer],
       ]);
     },
     activate(rows, count, width, activation, gated) {

@@ -1,35 +1,35 @@
-/** Owns planning one variant of a run: what it takes from its prompt as it is, what it computes by itself, and what is read where. */
+/** Plans one variant of a run: what it copies from the unmodified prompt, what it computes itself, and which activations are read where. */
 
-import type { HookPoint, RunRequest, Variant } from '../../engine.ts';
-import { resolvePositions } from '../../positions.ts';
+import type { ForwardRequest, HookPoint, Variant } from '../../core/engine.ts';
+import { resolvePositions } from '../../core/positions.ts';
 import type { BaseNeed } from './base-runs.ts';
 import { addInterventions, type Change, firstChange } from './interventions.ts';
-import { addVisit, boundary, depthOf, type Lane, pointNumber, type Visit } from './lane.ts';
+import { type CachedPrompt, residualRow } from './kv-cache.ts';
 import type { Model } from './model.ts';
-import { type PromptRecord, residualRow } from './prompt-records.ts';
+import { addHook, boundary, depthOf, type Hook, pointNumber, type Sequence } from './sequence.ts';
 
-export interface Plan {
+export interface RunPlan {
   tokens: readonly number[];
-  /** Undefined where nothing that is asked for comes out other than for the prompt as it is. */
+  /** Undefined if the interventions change nothing that the request reads. */
   change: Change | undefined;
-  visits: Map<number, Visit[]>;
+  hooks: Map<number, Hook[]>;
   /** For each tap: positions × width. */
   activations: Float32Array[];
-  /** Copies what is taken from the prompt as it is, once that has been computed. */
+  /** Copy activations from the unmodified prompt, once it has been computed. */
   takeFromBase: (() => void)[];
 }
 
-/** What is needed of the prompt as it is, is added to `need`. */
-export function planVariant({ spec, heap }: Model, variant: Variant, request: RunRequest, need: BaseNeed): Plan {
+/** Adds to `need` what the variant needs of the unmodified prompt. */
+export function planVariant({ spec, heap }: Model, variant: Variant, request: ForwardRequest, need: BaseNeed): RunPlan {
   const { width, layers } = spec;
-  const { record } = need;
-  const { tokens } = record;
+  const { cached } = need;
+  const { tokens } = cached;
   const change = observedChange(variant, request, tokens.length, layers);
-  const visits = new Map<number, Visit[]>();
+  const hooks = new Map<number, Hook[]>();
   const takeFromBase: (() => void)[] = [];
   if (change) {
     const rows = { length: tokens.length, first: change.first, end: tokens.length };
-    addInterventions(visits, variant.interventions, rows);
+    addInterventions(hooks, variant.interventions, rows);
     if (change.start > 0) need.residuals.add(change.start);
   }
 
@@ -48,37 +48,37 @@ export function planVariant({ spec, heap }: Model, variant: Variant, request: Ru
     );
     return activation;
   });
-  return { tokens, change, visits, activations, takeFromBase };
+  return { tokens, change, hooks, activations, takeFromBase };
 
   function planReading(point: HookPoint, slots: readonly Slot[], first: number): void {
-    if (slots.length > 0) addVisit(visits, pointNumber(point), reading(slots, first));
+    if (slots.length > 0) addHook(hooks, pointNumber(point), reading(slots, first));
   }
 
   function planTaking(point: HookPoint, slots: readonly Slot[]): void {
     if (slots.length === 0) return;
     const layer = residualLayer(point);
     if (layer === undefined) {
-      need.reads.push({ point, visit: reading(slots, 0) });
+      need.reads.push({ point, hook: reading(slots, 0) });
       return;
     }
     need.residuals.add(layer);
     takeFromBase.push(() => {
-      for (const { position, target } of slots) target.set(heap.floats(residualRow(record, layer, position), width));
+      for (const { position, target } of slots) target.set(heap.floats(residualRow(cached, layer, position), width));
     });
   }
 }
 
 /** How many layers a request needs. */
-export function requestDepth({ taps = [], logits, surprise }: RunRequest, layers: number): number {
+export function requestDepth({ taps = [], logits, surprise }: ForwardRequest, layers: number): number {
   if (logits || surprise) return layers;
   return Math.max(0, ...taps.map(({ point }) => depthOf(point)));
 }
 
-/** From its first change on. */
-export function laneOf({ tokens, visits }: Plan, { start, first }: Change, record: PromptRecord): Lane {
-  const input = start > 0 ? residualRow(record, start, first) : 0;
-  const shared = { ...record.store, length: first, lengthBefore: first, changesAt: 0 };
-  return { tokens: tokens.slice(first), first, start, input, shared, own: undefined, visits };
+/** The part of the variant that differs from its prompt, as a sequence to compute. */
+export function changedSequence({ tokens, hooks }: RunPlan, { start, first }: Change, cached: CachedPrompt): Sequence {
+  const input = start > 0 ? residualRow(cached, start, first) : 0;
+  const shared = { ...cached.store, length: first, lengthBefore: first, changesAt: 0 };
+  return { tokens: tokens.slice(first), first, start, input, shared, own: undefined, hooks };
 }
 
 interface Slot {
@@ -86,7 +86,7 @@ interface Slot {
   target: Float32Array;
 }
 
-function observedChange(variant: Variant, request: RunRequest, length: number, layers: number): Change | undefined {
+function observedChange(variant: Variant, request: ForwardRequest, length: number, layers: number): Change | undefined {
   const change = firstChange(variant.interventions, length);
   return change && change.start <= requestDepth(request, layers) ? change : undefined;
 }
@@ -95,13 +95,13 @@ function isComputed(change: Change | undefined, point: HookPoint, position: numb
   return change !== undefined && position >= change.first && pointNumber(point) >= boundary(change.start) - 1;
 }
 
-/** Where the point is a residual stream: the layer that it is before. */
+/** The layer whose input the point is, if it is a point of the residual stream. */
 function residualLayer({ layer, place }: HookPoint): number | undefined {
   if (place === 'resid_pre') return layer;
   return place === 'resid_post' ? layer + 1 : undefined;
 }
 
-function reading(slots: readonly Slot[], first: number): Visit {
+function reading(slots: readonly Slot[], first: number): Hook {
   return (row) => {
     for (const { position, target } of slots) target.set(row(position - first));
   };

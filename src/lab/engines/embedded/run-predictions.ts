@@ -1,31 +1,31 @@
-/** Owns what a run says of predictions: logits at chosen positions, and surprise. */
+/** Computes the predictions that a run asks for: logits at chosen positions, and surprise. */
 
-import type { RunRequest, VariantResult } from '../../engine.ts';
-import { missing } from '../../missing.ts';
-import { resolvePositions } from '../../positions.ts';
+import type { ForwardRequest, VariantResult } from '../../core/engine.ts';
+import { missing } from '../../core/missing.ts';
+import { resolvePositions } from '../../core/positions.ts';
+import { type CachedPrompt, residualRow } from './kv-cache.ts';
 import type { Model } from './model.ts';
-import { type PromptRecord, residualRow } from './prompt-records.ts';
 
-/** A variant whose residual stream after the last layer is there. */
+/** A variant whose residual stream after the last layer has been computed. */
 export interface Computed {
-  record: PromptRecord;
+  cached: CachedPrompt;
   result: VariantResult;
-  /** From some position on it is the variant's own; before that, and without it, it is that of the prompt as it is. */
+  /** The variant's own rows, from its first changed position on. Rows before it are those of the unmodified prompt. */
   own?: { first: number; address: number; stride: number };
 }
 
-export function predict(model: Model, request: RunRequest, variants: readonly Computed[]): void {
+export function predict(model: Model, request: ForwardRequest, variants: readonly Computed[]): void {
   if (request.logits) addLogits(model, request.logits, variants);
   if (request.surprise) addSurprise(model, variants);
 }
 
-function addLogits(model: Model, asked: NonNullable<RunRequest['logits']>, variants: readonly Computed[]): void {
+function addLogits(model: Model, asked: NonNullable<ForwardRequest['logits']>, variants: readonly Computed[]): void {
   const { layers, vocabulary } = model.spec;
   const count = asked.tokens?.length ?? vocabulary;
   const targets: Float32Array[] = [];
   const addresses: number[] = [];
   for (const variant of variants) {
-    const positions = resolvePositions(asked.positions, variant.record.tokens.length);
+    const positions = resolvePositions(asked.positions, variant.cached.tokens.length);
     const logits = new Float32Array(positions.length * count);
     variant.result.logits = logits;
     positions.forEach((position, i) => {
@@ -33,7 +33,7 @@ function addLogits(model: Model, asked: NonNullable<RunRequest['logits']>, varia
       addresses.push(rowAt(variant, position, layers));
     });
   }
-  const targetOf = (index: number) => targets[index] ?? missing('place for the logits of row', index);
+  const targetOf = (index: number) => targets[index] ?? missing('array for the logits of row', index);
   model.predictions.logits(addresses, { tokens: asked.tokens, take: (index, row) => targetOf(index).set(row) });
 }
 
@@ -66,14 +66,14 @@ interface SurpriseRow {
 }
 
 function surpriseRows(variant: Computed, layers: number): SurpriseRow[] {
-  const { record, result } = variant;
-  const { tokens } = record;
+  const { cached, result } = variant;
+  const { tokens } = cached;
   const logProbabilities = new Float32Array(tokens.length - 1);
   const divergences = new Float32Array(tokens.length);
   result.surprise = { logProbabilities, divergences };
   return tokens.map((_, position) => ({
     address: rowAt(variant, position, layers),
-    base: residualRow(record, layers, position),
+    base: residualRow(cached, layers, position),
     next: tokens[position + 1],
     write(logProbability, divergence) {
       if (position < logProbabilities.length) logProbabilities[position] = logProbability;
@@ -82,7 +82,7 @@ function surpriseRows(variant: Computed, layers: number): SurpriseRow[] {
   }));
 }
 
-function rowAt({ record, own }: Computed, position: number, layers: number): number {
+function rowAt({ cached, own }: Computed, position: number, layers: number): number {
   if (own && position >= own.first) return own.address + (position - own.first) * own.stride;
-  return residualRow(record, layers, position);
+  return residualRow(cached, layers, position);
 }

@@ -1,53 +1,53 @@
-/** Owns a run: prompts are computed once as they are, and their variants only from their first change on, many of them together. */
+/** Runs a forward request: computes each unmodified prompt once, and each variant only from the first activation that it changes, many of them in one batch. */
 
-import type { RunRequest, Variant, VariantResult } from '../../engine.ts';
+import type { ForwardRequest, Variant, VariantResult } from '../../core/engine.ts';
 import type { BaseNeed } from './base-runs.ts';
-import { inGroups } from './groups.ts';
+import { splitBySize } from './batch.ts';
 import type { Change } from './interventions.ts';
+import type { CachedPrompt } from './kv-cache.ts';
 import { ROWS_AT_ONCE } from './layers.ts';
 import type { Model } from './model.ts';
-import type { PromptRecord } from './prompt-records.ts';
-import { laneOf, type Plan, planVariant, requestDepth } from './run-plan.ts';
+import { changedSequence, planVariant, type RunPlan, requestDepth } from './run-plan.ts';
 import { predict } from './run-predictions.ts';
 
-export function run(model: Model, request: RunRequest): VariantResult[] {
+export function run(model: Model, request: ForwardRequest): VariantResult[] {
   const results: VariantResult[] = [];
   const residuals = residualsAtMost(request);
-  const bytes = ({ tokens }: Prompt) => model.records.bytes(tokens.length, residuals);
-  for (const prompts of inGroups(promptsOf(request), bytes, model.rooms.atOnce)) {
+  const bytes = ({ tokens }: Prompt) => model.cache.bytes(tokens.length, residuals);
+  for (const prompts of splitBySize(promptsOf(request), bytes, model.limits.atOnce)) {
     runPrompts(model, request, prompts, results);
-    model.records.trim();
+    model.cache.evict();
   }
   return results;
 }
 
-/** A prompt, and its variants with their places among the results. */
+/** A prompt, and its variants with their indices among the results. */
 interface Prompt {
   tokens: readonly number[];
-  variants: { place: number; variant: Variant }[];
+  variants: { index: number; variant: Variant }[];
 }
 
 interface Work {
-  plan: Plan;
-  record: PromptRecord;
+  plan: RunPlan;
+  cached: CachedPrompt;
   result: VariantResult;
 }
 
-function runPrompts(model: Model, request: RunRequest, prompts: readonly Prompt[], results: VariantResult[]): void {
+function runPrompts(model: Model, request: ForwardRequest, prompts: readonly Prompt[], results: VariantResult[]): void {
   const depth = requestDepth(request, model.spec.layers);
   const works: Work[] = [];
   const needs: BaseNeed[] = [];
   for (const { tokens, variants } of prompts) {
-    const record = model.records.of(tokens);
-    const need: BaseNeed = { record, residuals: new Set(), reads: [] };
-    const plans = variants.map(({ place, variant }) => ({ place, plan: planVariant(model, variant, request, need) }));
+    const cached = model.cache.get(tokens);
+    const need: BaseNeed = { cached, residuals: new Set(), reads: [] };
+    const plans = variants.map(({ index, variant }) => ({ index, plan: planVariant(model, variant, request, need) }));
     const isShared = plans.some(({ plan: { change } }) => !change || change.first > 0);
     if (request.surprise || (request.logits && isShared)) need.residuals.add(model.spec.layers);
     if (isShared || need.residuals.size > 0) needs.push(need);
-    for (const { place, plan } of plans) {
+    for (const { index, plan } of plans) {
       const result = { activations: plan.activations };
-      works.push({ plan, record, result });
-      results[place] = result;
+      works.push({ plan, cached, result });
+      results[index] = result;
     }
   }
 
@@ -56,20 +56,25 @@ function runPrompts(model: Model, request: RunRequest, prompts: readonly Prompt[
   const changed = works.flatMap(({ plan, ...rest }) => (plan.change ? [{ ...rest, plan, change: plan.change }] : []));
   const unchanged = works.filter(({ plan }) => !plan.change);
   predict(model, request, unchanged);
-  for (const group of inGroups(changed, rowsOf, ROWS_AT_ONCE)) runChanged(model, request, group, depth);
+  for (const group of splitBySize(changed, rowsOf, ROWS_AT_ONCE)) runChanged(model, request, group, depth);
 }
 
-function runChanged(model: Model, request: RunRequest, works: readonly (Work & { change: Change })[], depth: number) {
-  const lanes = works.map(({ plan, change, record }) => laneOf(plan, change, record));
-  const { residual, stride } = model.layers.run(lanes, depth);
-  const computed = works.map(({ record, result }, index) => {
-    const lane = lanes[index];
-    return { record, result, ...(lane && { own: { first: lane.first, address: residual(lane), stride } }) };
+function runChanged(
+  model: Model,
+  request: ForwardRequest,
+  works: readonly (Work & { change: Change })[],
+  depth: number,
+) {
+  const sequences = works.map(({ plan, change, cached }) => changedSequence(plan, change, cached));
+  const { residual, stride } = model.layers.run(sequences, depth);
+  const computed = works.map(({ cached, result }, index) => {
+    const sequence = sequences[index];
+    return { cached, result, ...(sequence && { own: { first: sequence.first, address: residual(sequence), stride } }) };
   });
   predict(model, request, computed);
 }
 
-function promptsOf({ prompts, variants }: RunRequest): Prompt[] {
+function promptsOf({ prompts, variants }: ForwardRequest): Prompt[] {
   const found = new Map<string, Prompt>();
   const known = prompts.map((tokens) => {
     const key = tokens.join();
@@ -77,19 +82,19 @@ function promptsOf({ prompts, variants }: RunRequest): Prompt[] {
     found.set(key, prompt);
     return prompt;
   });
-  (variants ?? eachOnce(prompts)).forEach((variant, place) => {
-    known[variant.prompt]?.variants.push({ place, variant });
+  (variants ?? eachOnce(prompts)).forEach((variant, index) => {
+    known[variant.prompt]?.variants.push({ index, variant });
   });
   return [...found.values()].filter(({ variants }) => variants.length > 0);
 }
 
 /** The variants of a request that names none. */
-export function eachOnce(prompts: RunRequest['prompts']): Variant[] {
+export function eachOnce(prompts: ForwardRequest['prompts']): Variant[] {
   return prompts.map((_, prompt) => ({ prompt, interventions: [] }));
 }
 
-/** How many residual streams a prompt's record may come to hold by this request. */
-function residualsAtMost({ taps = [], variants = [] }: RunRequest): number {
+/** An upper bound on the residual streams that this request caches for a prompt. */
+function residualsAtMost({ taps = [], variants = [] }: ForwardRequest): number {
   const layers = variants.flatMap(({ interventions }) => interventions.map(({ point }) => point.layer));
   return new Set(taps.map(({ point }) => point.layer)).size + new Set(layers).size + 2;
 }

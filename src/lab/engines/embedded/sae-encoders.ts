@@ -1,15 +1,15 @@
-/** Owns encoders of SAEs in the kernel's memory: those that were used last stay there. */
+/** Holds encoders of SAEs in the kernel's memory, and evicts the least recently used. */
 
+import type { Sae } from '../../core/sae.ts';
 import { activateSae, prepareSaeInput } from '../../sae/encode.ts';
-import type { Sae } from '../../sae/sae.ts';
 import { type Heap, roundUp } from './heap.ts';
 import { packInPlace } from './packed-weights.ts';
-import { PANEL, type PackedMatrix, type Program } from './program.ts';
+import { type KernelProgram, PANEL, type PackedMatrix } from './program.ts';
 
 export interface SaeEncoders {
   /** Whether an encoder is there. */
   has(number: number): boolean;
-  /** Takes it over; others may have to go. */
+  /** Copies an encoder to the kernel's memory; may evict others. */
   add(number: number, sae: Sae): void;
   /** Activations (count × width) to features (count × features). */
   encode(number: number, rows: Float32Array): Float32Array;
@@ -21,19 +21,19 @@ interface Held {
   encoder: PackedMatrix;
 }
 
-/** Bytes of encoders that are kept, beside the last one. */
+/** Bytes of encoders that stay, beside the last one. */
 const ROOM = 256 * 2 ** 20;
-/** Bytes of products that are held at a time. */
+/** Bytes of products in memory at a time. */
 const PRODUCTS_ROOM = 32 * 2 ** 20;
 
-export function createSaeEncoders(heap: Heap, program: Program, checkAborted: () => void): SaeEncoders {
+export function createSaeEncoders(heap: Heap, program: KernelProgram, checkAborted: () => void): SaeEncoders {
   const held = new Map<number, Held>();
 
   return {
     has: (number) => held.has(number),
 
     add(number, sae) {
-      letGo(ROOM - sae.encoder.length * 4);
+      evict(ROOM - sae.encoder.length * 4);
       const { features: outputs, width: inputs } = sae;
       const address = heap.allocate(roundUp(outputs, PANEL) * inputs * 4);
       heap.floats(address, outputs * inputs).set(sae.encoder);
@@ -75,8 +75,8 @@ export function createSaeEncoders(heap: Heap, program: Program, checkAborted: ()
     }
   }
 
-  /** The ones that were not used for longest go, until what is left fits. */
-  function letGo(room: number): void {
+  /** Evicts the least recently used encoders until the rest fits. */
+  function evict(room: number): void {
     let bytes = [...held.values()].reduce((sum, { encoder }) => sum + encoder.inputs * encoder.outputs * 4, 0);
     for (const [number, { encoder }] of held) {
       if (bytes <= room) return;

@@ -1,14 +1,21 @@
-/** Owns the engine's threads: one that holds the model and answers, and those that help it. They end with the engine, all of them if one does. */
+/** Starts and ends the engine's threads: one that holds the model and answers requests, and helpers that compute with it. If one is lost, all end. */
 
 import { Worker } from 'node:worker_threads';
 import { CuvetteError, messageOf } from '../../../errors.ts';
 import { packageFile } from '../../../package-root.ts';
 import { createMemory } from './heap.ts';
 import { compileKernel } from './kernel.ts';
-import type { Answer, ComputeWorkerData, EngineWorkerData, Work, WorkerMessage, WorkMessage } from './messages.ts';
+import type {
+  ComputeWorkerData,
+  EngineAnswer,
+  EngineWorkerData,
+  Work,
+  WorkerMessage,
+  WorkMessage,
+} from './messages.ts';
 
 export interface Threads {
-  ask(work: Work, signal?: AbortSignal): Promise<Answer>;
+  ask(work: Work, signal?: AbortSignal): Promise<EngineAnswer>;
   close(): Promise<void>;
 }
 
@@ -16,7 +23,7 @@ export interface Threads {
 const LOADING = -1;
 
 interface Pending {
-  resolve(answer: Answer): void;
+  resolve(answer: EngineAnswer): void;
   reject(error: unknown): void;
 }
 
@@ -54,7 +61,7 @@ export async function startThreads(folder: string, count: number, signal?: Abort
       };
       signal?.addEventListener('abort', abort, { once: true });
       try {
-        return await new Promise<Answer>((resolve, reject) => {
+        return await new Promise<EngineAnswer>((resolve, reject) => {
           pending.set(id, { resolve, reject });
           engine.ref();
           engine.postMessage(message);

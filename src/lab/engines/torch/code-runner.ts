@@ -1,7 +1,7 @@
-/** Code beside the model, by the names that callers give their runs. Runs wait for each other; one that is stopped while it waits never begins. */
+/** Runs code in the Python that holds the model, under run names that callers give and can interrupt. Runs are queued; one that is interrupted in the queue never starts. */
 
 import type { Ending } from '../../../interpreters/interpreter.ts';
-import type { CodeRunner } from '../../workbench.ts';
+import type { CodeRunner } from '../../core/code-runner.ts';
 import type { TorchInterpreter } from './torch-interpreter.ts';
 
 const NEVER_BEGAN: Ending = {

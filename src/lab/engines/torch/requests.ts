@@ -1,8 +1,8 @@
-/** How requests of the engine interface are put for the other side, and results taken from the tables that come back. A vector that many interventions share is sent once. */
+/** Encodes requests of the engine interface for the Python side, and decodes the tables that come back. A vector that several interventions share is sent once. */
 
-import type { GenerateRequest, Intervention, Positions, RunRequest, VariantResult } from '../../engine.ts';
-import { missing } from '../../missing.ts';
-import { resolvePositions } from '../../positions.ts';
+import type { ForwardRequest, GenerateRequest, Intervention, Positions, VariantResult } from '../../core/engine.ts';
+import { missing } from '../../core/missing.ts';
+import { resolvePositions } from '../../core/positions.ts';
 import { createRandom } from '../../statistics/random.ts';
 import type { Numbers, Tensor } from './wire.ts';
 
@@ -11,7 +11,7 @@ interface Message {
   tensors: Tensor[];
 }
 
-export function encodeRun(request: RunRequest, width: number): Message {
+export function encodeRun(request: ForwardRequest, width: number): Message {
   const { prompts, taps = [], logits, surprise = false } = request;
   const vectors = createVectorTable(width);
   const header = {
@@ -43,7 +43,7 @@ export function encodeGenerate(request: GenerateRequest, width: number): Message
 
 /** The tables are those of the taps, then logits, log-probabilities and divergences. In each, the rows of one variant follow those of the other. */
 export function decodeRun(
-  { prompts, variants, taps = [], logits, surprise }: RunRequest,
+  { prompts, variants, taps = [], logits, surprise }: ForwardRequest,
   tables: readonly Numbers[],
   { width, vocabulary }: { width: number; vocabulary: number },
 ): VariantResult[] {
@@ -65,7 +65,7 @@ export function decodeRun(
   });
 }
 
-/** Gives the next numbers of a table, each time. */
+/** Returns a function that takes the next numbers of a table. */
 function createTaking(table?: Numbers): (count: number) => Float32Array {
   let taken = 0;
   return (count) => {
@@ -97,7 +97,7 @@ function createVectorTable(width: number): VectorTable {
   };
 }
 
-function variantsOf({ variants }: Pick<RunRequest, 'variants'>, vectors: VectorTable): object | null {
+function variantsOf({ variants }: Pick<ForwardRequest, 'variants'>, vectors: VectorTable): object | null {
   return (
     variants?.map(({ prompt, interventions }) => [prompt, interventions.map((one) => encode(one, vectors))]) ?? null
   );
@@ -120,7 +120,7 @@ function encode(intervention: Intervention, vectors: VectorTable): (string | num
   }
 }
 
-function tokensOf(prompts: RunRequest['prompts']): Tensor {
+function tokensOf(prompts: ForwardRequest['prompts']): Tensor {
   const data = Int32Array.from(prompts.flat());
   return { shape: [data.length], data };
 }

@@ -1,4 +1,4 @@
-/** The code by which an interpreter loads a model as it starts, and what it means when that fails. */
+/** Makes the startup code by which an interpreter loads a model, and turns its failure into an error. */
 
 import { dirname } from 'node:path';
 import { CuvetteError, type ErrorCode } from '../../../errors.ts';

@@ -1,6 +1,6 @@
 /**
- * The torch engine: a model of transformers, in a Python of the user's, on a GPU where there is one. This side checks requests, passes them on, and
- * knows when the Python is lost. What Python holds of a model it shares with code that is run beside it.
+ * Implements the engine interface with a transformers model in a Python interpreter, on a GPU where there is one. Checks requests, passes them on, and
+ * reconnects when the Python was restarted. Code that runs in the same Python shares the model.
  */
 
 import { mkdirSync, rmSync } from 'node:fs';
@@ -8,15 +8,15 @@ import { join } from 'node:path';
 import { nanoid } from 'nanoid';
 import * as z from 'zod';
 import { CuvetteError } from '../../../errors.ts';
-import type { Engine, ModelDescription } from '../../engine.ts';
-import { orAborted } from '../../or-aborted.ts';
+import { untilAborted } from '../../core/abort-signals.ts';
+import type { CodeRunner } from '../../core/code-runner.ts';
+import type { Engine, ModelDescription } from '../../core/engine.ts';
+import type { Sae } from '../../core/sae.ts';
+import { hashesOfModel } from '../../models/hashes.ts';
 import { activateSae, prepareSaeInput } from '../../sae/encode.ts';
-import type { Sae } from '../../sae/sae.ts';
-import type { CodeRunner } from '../../workbench.ts';
 import { checkGenerate, checkRun, checkSaeRows } from '../check-request.ts';
 import { createCodeRunner } from './code-runner.ts';
-import { type Answer, type Connection, openConnection } from './connection.ts';
-import { hashesOf } from './model-hashes.ts';
+import { type EngineConnection, openEngineConnection, type TorchAnswer } from './engine-connection.ts';
 import { decodeRun, encodeGenerate, encodeRun } from './requests.ts';
 import { readFailure, startupCode, type TorchSettings } from './startup.ts';
 import { createTorchInterpreter, type TorchInterpreter, type TorchInterpreterOptions } from './torch-interpreter.ts';
@@ -52,12 +52,12 @@ export async function createTorchEngine(options: TorchEngineOptions): Promise<To
   let saes = 0;
   let captures: string | undefined;
   let isClosed = false;
-  let connecting: Promise<Connection> | undefined;
+  let connecting: Promise<EngineConnection> | undefined;
 
-  let connection: Connection;
+  let connection: EngineConnection;
   let description: ModelDescription;
   try {
-    const [hashes, opened] = await Promise.all([hashesOf(folder, options.signal), connect(options.signal)]);
+    const [hashes, opened] = await Promise.all([hashesOfModel(folder, options.signal), connect(options.signal)]);
     connection = opened;
     description = { id, engine: 'torch', ...opened.model, ...hashes };
   } catch (error) {
@@ -66,11 +66,11 @@ export async function createTorchEngine(options: TorchEngineOptions): Promise<To
   }
 
   /** Has the model loaded, if it is not. */
-  async function connect(signal?: AbortSignal): Promise<Connection> {
+  async function connect(signal?: AbortSignal): Promise<EngineConnection> {
     const { outputs, ending } = await interpreter.execute('None', { signal });
     signal?.throwIfAborted();
     const failure = readFailure(outputs, ending, id, python);
-    const opened = failure ? undefined : await openConnection(socket);
+    const opened = failure ? undefined : await openEngineConnection(socket);
     // Nobody else is to come.
     rmSync(socket, { force: true });
     if (!opened) {
@@ -93,9 +93,9 @@ export async function createTorchEngine(options: TorchEngineOptions): Promise<To
     );
   }
 
-  async function reconnect(): Promise<Connection> {
+  async function reconnect(): Promise<EngineConnection> {
     const opened = await connect();
-    const { weights, tokenizer } = await hashesOf(folder);
+    const { weights, tokenizer } = await hashesOfModel(folder);
     if (weights === description.weights && tokenizer === description.tokenizer) return opened;
     opened.close();
     throw new CuvetteError(
@@ -104,14 +104,14 @@ export async function createTorchEngine(options: TorchEngineOptions): Promise<To
     );
   }
 
-  async function ask(header: object, tensors: readonly Tensor[], signal?: AbortSignal): Promise<Answer> {
+  async function ask(header: object, tensors: readonly Tensor[], signal?: AbortSignal): Promise<TorchAnswer> {
     if (isClosed) throw await explain();
     if (connection.isLost()) {
       // For all who ask, whoever of them gives up.
       connecting ??= reconnect().finally(() => {
         connecting = undefined;
       });
-      connection = await orAborted(connecting, signal);
+      connection = await untilAborted(connecting, signal);
     }
     return connection.ask(header, tensors, signal);
   }

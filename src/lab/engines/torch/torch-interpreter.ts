@@ -1,6 +1,6 @@
 /**
- * The Python that holds the model: an interpreter of Cuvette's, of its own, that loads the model as it starts. It runs code, one call after the
- * other, with the model, the tokenizer and the captures as variables. When its worker dies, the next call starts another, which loads the model again.
+ * Runs the Python interpreter that loads the model at startup, and code in it with the model, the tokenizer and the captures as variables, one call
+ * after the other. When its worker dies, the next call starts another, which loads the model again.
  */
 
 import { mkdirSync, rmSync } from 'node:fs';
@@ -19,8 +19,8 @@ import type {
 import { connectDriver } from '../../../interpreters/python/driver.ts';
 import type { Zygotes } from '../../../interpreters/python/zygotes.ts';
 import { findProcess } from '../../../process-tree.ts';
-import { firstLife } from '../../lives.ts';
-import { orAborted } from '../../or-aborted.ts';
+import { untilAborted } from '../../core/abort-signals.ts';
+import { firstLife } from '../../core/code-runner.ts';
 
 export interface TorchInterpreter {
   execute(code: string, options?: ExecuteOptions): Promise<Executed>;
@@ -132,7 +132,7 @@ export function createTorchInterpreter(options: TorchInterpreterOptions): TorchI
   async function run(code: string, given: ExecuteOptions): Promise<Executed> {
     const { signal, timeout = null, limit = OUTPUT_LIMIT, cell = cells + 1, onOutput } = given;
     signal?.throwIfAborted();
-    const interpreter = await orAborted(open(), signal);
+    const interpreter = await untilAborted(open(), signal);
     given.onStart?.();
     death = unheard();
     cells += 1;
@@ -166,7 +166,7 @@ export function createTorchInterpreter(options: TorchInterpreterOptions): TorchI
       const before = queue;
       const turn = before.then(() => run(code, given));
       queue = turn.catch(() => {});
-      await orAborted(before, given.signal);
+      await untilAborted(before, given.signal);
       return turn;
     },
     state: async () => (await open()).state,

@@ -1,4 +1,4 @@
-/** Finds a Python that has torch and transformers: the one asked for, one on PATH, as Colab has it, or an environment that is made for it once, in the cache. */
+/** Finds a Python with torch and transformers: the one asked for, one on PATH, or an environment that is made once in the cache. */
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';

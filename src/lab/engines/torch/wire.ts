@@ -1,6 +1,6 @@
 /**
- * Messages with tensors over a stream: a length, a header in JSON that names each tensor's kind and shape, then their numbers, little-endian.
- * Owns framing only; python/cuvette_torch/wire.py is the other side.
+ * Encodes and decodes messages with tensors: a length, a JSON header with the type and shape of each tensor, then their numbers, little-endian.
+ * python/cuvette_torch/wire.py is the other side.
  */
 
 import * as z from 'zod';
@@ -12,7 +12,7 @@ export interface Tensor {
   data: Float32Array | Float64Array | Int32Array;
 }
 
-export interface Frame {
+export interface TensorFrame {
   header: unknown;
   tensors: Numbers[];
 }
@@ -34,7 +34,7 @@ export function encodeFrame(header: object, tensors: readonly Tensor[]): Uint8Ar
 }
 
 /** Takes what comes in, in whatever pieces; calls back with each whole frame. Throws for what is no frame. */
-export function createFrameReader(onFrame: (frame: Frame) => void): (chunk: Uint8Array) => void {
+export function createFrameReader(onFrame: (frame: TensorFrame) => void): (chunk: Uint8Array) => void {
   let missing: Uint8Array = new Uint8Array(4);
   let filled = 0;
   let whenFilled = readLength;

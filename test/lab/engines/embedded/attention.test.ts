@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LANE_WORDS, ROW_WORDS, writeLane } from '../../../../src/lab/engines/embedded/lane.ts';
+import { ROW_WORDS, SEQUENCE_WORDS, writeSequence } from '../../../../src/lab/engines/embedded/sequence.ts';
 import { KERNEL_VARIANTS, kernelInHand, largestError } from './kernel-in-hand.ts';
 
 /** A text whose first tokens are in a shared store, and whose others are rows of a batch. */
@@ -14,7 +14,7 @@ interface Case {
   keyValueHeads: number;
   headWidth: number;
   window: number;
-  /** Whether the lanes keep keys and values of their own. */
+  /** Whether the sequences keep keys and values of their own. */
   keeps: boolean;
 }
 
@@ -49,7 +49,7 @@ describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
       const to = emptyRows(rowCount, heads * headWidth);
       const tables = {
         rows: heap.allocate(rowCount * ROW_WORDS * 4),
-        lanes: heap.allocate(texts.length * LANE_WORDS * 4),
+        sequences: heap.allocate(texts.length * SEQUENCE_WORDS * 4),
       };
       const expected: number[] = [];
       let row = 0;
@@ -59,9 +59,9 @@ describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
         const store = { address: place(sharedValues), layerBytes: layerNumbers * 4 };
         const ownBytes = 2 * own * keyValueWidth * 4;
         const ownStore = keeps ? { address: heap.allocate(2 * ownBytes), layerBytes: ownBytes } : undefined;
-        const lane = { tokens: [], first: shared, start: 0, input: 0, own: ownStore, visits: new Map() };
+        const sequence = { tokens: [], first: shared, start: 0, input: 0, own: ownStore, hooks: new Map() };
         const sharedStore = { ...store, length: shared, lengthBefore: shared, changesAt: 0 };
-        writeLane(heap, tables.lanes + index * LANE_WORDS * 4, { ...lane, shared: sharedStore }, row);
+        writeSequence(heap, tables.sequences + index * SEQUENCE_WORDS * 4, { ...sequence, shared: sharedStore }, row);
         const keys: number[][] = [];
         const mixed: number[][] = [];
         for (let i = 0; i < shared; i++) {
@@ -92,16 +92,16 @@ describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
     },
   );
 
-  it('turns the first numbers of queries and keys by position, after their norm', () => {
+  it('applies the rotary embedding to queries and keys, after their norm', () => {
     const { heap, numbers, placeRows, readRows, place, program } = kernelInHand(variant);
     const [heads, keyValueHeads, headWidth, half] = [3, 1, 10, 3];
     const width = (heads + 2 * keyValueHeads) * headWidth;
     const x = numbers(2 * width);
     const turns = numbers(8 * 2 * half);
     const norms = [numbers(headWidth), numbers(headWidth)];
-    const tables = { rows: heap.allocate(2 * ROW_WORDS * 4), lanes: heap.allocate(LANE_WORDS * 4) };
+    const tables = { rows: heap.allocate(2 * ROW_WORDS * 4), sequences: heap.allocate(SEQUENCE_WORDS * 4) };
     heap.words(tables.rows, 4).set([0, 7, 0, 2]);
-    heap.words(tables.lanes, LANE_WORDS).fill(0);
+    heap.words(tables.sequences, SEQUENCE_WORDS).fill(0);
     const batch = placeRows(x, width);
     const addresses = { query: place(norms[0] ?? numbers(0)), key: place(norms[1] ?? numbers(0)), epsilon: 1e-3 };
     const table = { half, address: place(turns), stride: 2 * half * 4 };

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
+import type { Sae, SaeActivation } from '../../../../src/lab/core/sae.ts';
 import { encodeSaePlainly } from '../../../../src/lab/sae/encode.ts';
-import type { Sae, SaeActivation } from '../../../../src/lab/sae/sae.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
 import { largestError } from './kernel-in-hand.ts';
 import { openEngine } from './open-engine.ts';
 
-it('encodes as the plain computation does, for every activation function', async () => {
+it('the embedded engine encodes SAE features as the plain computation does, for every activation function', async () => {
   const engine = await openEngine('llama');
   const activations: SaeActivation[] = [
     { kind: 'relu' },
@@ -24,7 +24,7 @@ it('encodes as the plain computation does, for every activation function', async
   }
 });
 
-it('encodes with an SAE that has had to make room for others', async () => {
+it('the embedded engine encodes with an SAE that was evicted', async () => {
   const engine = await openEngine('llama');
   const small = randomSae(48, 8, { kind: 'relu' });
   const rows = numbers(48, 'rows');
@@ -34,7 +34,7 @@ it('encodes with an SAE that has had to make room for others', async () => {
   expect(await engine.encodeSae(small, rows)).toEqual(expected);
 });
 
-it('refuses an SAE of another width, and numbers that are no rows', async () => {
+it('the embedded engine refuses an SAE of another width, and numbers that are no rows', async () => {
   const engine = await openEngine('llama');
   await expect(engine.encodeSae(randomSae(47, 8, { kind: 'relu' }), numbers(47, 'rows'))).rejects.toThrow(
     'The SAE is 47 wide, and the model 48',

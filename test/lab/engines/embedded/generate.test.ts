@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Engine, GenerateRequest, Intervention } from '../../../../src/lab/engine.ts';
+import type { Engine, GenerateRequest, Intervention } from '../../../../src/lab/core/engine.ts';
 import { openEngine, randomPrompts, randomVector } from './open-engine.ts';
 
 describe.each(['gpt2', 'gpt-neox', 'mistral', 'qwen3'])('generating with the model %s', (name) => {
@@ -13,7 +13,7 @@ describe.each(['gpt2', 'gpt-neox', 'mistral', 'qwen3'])('generating with the mod
     }
   });
 
-  it('goes on with interventions into what is generated', async () => {
+  it('applies interventions to generated tokens', async () => {
     const engine = await openEngine(name);
     const [prompt = []] = randomPrompts(engine, [5]);
     const vector = randomVector(engine, 3, 20);
@@ -29,7 +29,7 @@ describe.each(['gpt2', 'gpt-neox', 'mistral', 'qwen3'])('generating with the mod
   });
 });
 
-it('generates the same for a text alone and among others', async () => {
+it('the embedded engine generates the same for a text alone and in a batch', async () => {
   const engine = await openEngine('smollm');
   const request = manyTexts(engine);
   for (const temperature of [0, 1.5]) {
@@ -45,7 +45,7 @@ it('generates the same for a text alone and among others', async () => {
   }
 });
 
-it('draws other tokens with another seed, and the same with the same', async () => {
+it('the embedded engine samples the same tokens with the same seed, and others with another', async () => {
   const engine = await openEngine('gpt2');
   const request: GenerateRequest = { prompts: randomPrompts(engine, [4]), maxNewTokens: 20, temperature: 1 };
   const first = await engine.generate({ ...request, seed: 1 });
@@ -53,7 +53,7 @@ it('draws other tokens with another seed, and the same with the same', async () 
   expect(await engine.generate({ ...request, seed: 2 })).not.toEqual(first);
 });
 
-it('draws tokens as often as they are likely', async () => {
+it('the embedded engine samples tokens by their probability', async () => {
   const engine = await openEngine('gpt2');
   const [prompt = []] = randomPrompts(engine, [4]);
   const temperature = 0.5;
@@ -68,7 +68,7 @@ it('draws tokens as often as they are likely', async () => {
   expect(Math.abs(share - expected)).toBeLessThan(4 * Math.sqrt((expected * (1 - expected)) / drawn.length));
 });
 
-it('ends at the end of the context', async () => {
+it('generation ends at the end of the context', async () => {
   const engine = await openEngine('gpt2');
   const { context } = engine.describe();
   const prompts = randomPrompts(engine, [context - 3, context]);
@@ -77,7 +77,7 @@ it('ends at the end of the context', async () => {
   expect(generated[1]).toEqual([]);
 });
 
-it('leaves out the token that ends a text', async () => {
+it('generation leaves out the end token', async () => {
   const engine = await openEngine('smollm');
   const prompts = randomPrompts(engine, [3]);
   const end = 0;

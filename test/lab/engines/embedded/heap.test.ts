@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createHeap, createMemory } from '../../../../src/lab/engines/embedded/heap.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
 
-it('gives parts that do not overlap, and uses again what was freed', () => {
+it('the heap allocates parts that do not overlap, and reuses freed ones', () => {
   const memory = createMemory();
   const heap = createHeap(memory);
   const random = createRandom(1, 'heap');
@@ -26,7 +26,7 @@ it('gives parts that do not overlap, and uses again what was freed', () => {
   expect(memory.buffer.byteLength).toBeLessThan(2 ** 20 * 2);
 });
 
-it('says how much is needed when it is more than there can be', () => {
+it('the heap says how much is needed when it is more than 4 GiB', () => {
   const heap = createHeap(createMemory());
   expect(() => heap.allocate(5 * 2 ** 30)).toThrow(/4 GiB, and this needs 5121 MiB.*torch engine/);
 });

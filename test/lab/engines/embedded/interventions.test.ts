@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Engine, HookPoint, Intervention, RunRequest } from '../../../../src/lab/engine.ts';
+import type { Engine, ForwardRequest, HookPoint, Intervention } from '../../../../src/lab/core/engine.ts';
 import { openEngine, randomPrompts, randomVector } from './open-engine.ts';
 
 const PLACES = ['resid_pre', 'attn_out', 'mlp_out', 'resid_post'] as const;
@@ -88,7 +88,7 @@ describe.each(['gpt2', 'gpt-neox', 'qwen3'])('interventions in the model %s', (n
   });
 });
 
-function prompts(engine: Engine): RunRequest['prompts'] {
+function prompts(engine: Engine): ForwardRequest['prompts'] {
   return randomPrompts(engine, [6]);
 }
 

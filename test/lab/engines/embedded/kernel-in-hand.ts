@@ -1,19 +1,19 @@
-/** The kernel in the test's own thread, with tensors put into its memory and read back. */
+/** Runs the kernel in the test's own thread, with tensors written to its memory and read back. */
 
 import { createHeap, createMemory, type Heap, roundUp } from '../../../../src/lab/engines/embedded/heap.ts';
 import { compileKernel, instantiateKernel, type KernelVariant } from '../../../../src/lab/engines/embedded/kernel.ts';
 import { packInPlace } from '../../../../src/lab/engines/embedded/packed-weights.ts';
 import {
   createProgram,
+  type KernelProgram,
   type PackedMatrix,
-  type Program,
   type Rows,
 } from '../../../../src/lab/engines/embedded/program.ts';
 import { createRandom, type Random } from '../../../../src/lab/statistics/random.ts';
 
 export interface KernelInHand {
   heap: Heap;
-  program: Program;
+  program: KernelProgram;
   random: Random;
   /** Random numbers of the standard normal distribution. */
   numbers(count: number): Float32Array<ArrayBuffer>;

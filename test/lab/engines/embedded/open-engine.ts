@@ -1,7 +1,7 @@
-/** An engine with one of the small random models, which is closed after the test. */
+/** Opens an engine with one of the small random models, and closes it after the test. */
 
 import { onTestFinished } from 'vitest';
-import type { Engine } from '../../../../src/lab/engine.ts';
+import type { Engine } from '../../../../src/lab/core/engine.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';

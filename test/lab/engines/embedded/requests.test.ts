@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { Engine, Intervention, RunRequest, Tap } from '../../../../src/lab/engine.ts';
+import type { Engine, ForwardRequest, Intervention, Tap } from '../../../../src/lab/core/engine.ts';
 import { openEngine, randomPrompts, randomVector } from './open-engine.ts';
 
-it('describes its model', async () => {
+it('the embedded engine describes its model', async () => {
   const engine = await openEngine('llama');
   expect(engine.describe()).toMatchObject({
     id: 'llama',
@@ -15,7 +15,7 @@ it('describes its model', async () => {
   });
 });
 
-it('refuses prompts that the model cannot compute', async () => {
+it('the embedded engine refuses prompts that the model cannot compute', async () => {
   const engine = await openEngine('gpt2');
   const { vocabulary, context } = engine.describe();
   await refuses(engine, { prompts: [[1], []] }, 'Prompt 1 is empty');
@@ -27,7 +27,7 @@ it('refuses prompts that the model cannot compute', async () => {
   await expect(engine.generate({ prompts: [[]], maxNewTokens: 1 })).rejects.toThrow('Prompt 0 is empty');
 });
 
-it('refuses positions outside the prompt, and layers that the model does not have', async () => {
+it('the embedded engine refuses positions outside the prompt, and layers that the model does not have', async () => {
   const engine = await openEngine('gpt2');
   const prompts = randomPrompts(engine, [5, 3]);
   const tap = (layer: number, position: number): Tap[] => [
@@ -46,7 +46,7 @@ it('refuses positions outside the prompt, and layers that the model does not hav
   await expect(engine.run({ prompts, variants, taps: tap(0, 4) })).resolves.toHaveLength(1);
 });
 
-it('refuses vectors of another width, and such as have no number or no direction', async () => {
+it('the embedded engine refuses vectors of another width, or that are not finite or zero', async () => {
   const engine = await openEngine('gpt2');
   const { width } = engine.describe();
   const prompts = randomPrompts(engine, [5]);
@@ -72,14 +72,14 @@ it('refuses vectors of another width, and such as have no number or no direction
   }
 });
 
-it('refuses to generate a negative number of tokens, or at a temperature that is none', async () => {
+it('the embedded engine refuses a negative number of tokens and an invalid temperature', async () => {
   const engine = await openEngine('gpt2');
   const prompts = randomPrompts(engine, [5]);
   await expect(engine.generate({ prompts, maxNewTokens: -1 })).rejects.toThrow('whole number from 0 on');
   await expect(engine.generate({ prompts, maxNewTokens: 1, temperature: Number.NaN })).rejects.toThrow('temperature');
 });
 
-async function refuses(engine: Engine, request: RunRequest, message: string): Promise<void> {
+async function refuses(engine: Engine, request: ForwardRequest, message: string): Promise<void> {
   await expect(engine.run(request)).rejects.toMatchObject({
     code: 'invalid_input',
     message: expect.stringContaining(message),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Engine, Intervention, RunRequest, Variant } from '../../../../src/lab/engine.ts';
+import type { Engine, ForwardRequest, Intervention, Variant } from '../../../../src/lab/core/engine.ts';
 import { openEngine, randomPrompts, randomVector } from './open-engine.ts';
 
 const MODELS = ['gpt2', 'gpt-neox', 'mistral', 'qwen3'];
@@ -15,7 +15,7 @@ describe.each(MODELS)('the embedded engine with the model %s', (name) => {
     expect(results[2]).toEqual(results[0]);
   });
 
-  it('computes the same bits for a variant alone, among others, and when its prompt is known', async () => {
+  it('computes the same bits for a variant alone, in a batch, and when its prompt is cached', async () => {
     const engine = await openEngine(name);
     const request = everything(engine);
     const together = await engine.run(request);
@@ -28,13 +28,13 @@ describe.each(MODELS)('the embedded engine with the model %s', (name) => {
     }
   });
 
-  it('computes the same bits for prompts that begin alike', async () => {
+  it('computes the same bits for prompts with a shared prefix', async () => {
     const engine = await openEngine(name);
     const [beginning = [], ...ends] = randomPrompts(engine, [17, 1, 5, 12, 9, 2]);
     const alike = ends.map((end) => [...beginning, ...end]);
     // One is the beginning of another, and one leaves it early.
     const prompts = [...alike, beginning, [...beginning.slice(0, 9), ...(ends[1] ?? [])]];
-    const request: RunRequest = { ...everything(engine), prompts };
+    const request: ForwardRequest = { ...everything(engine), prompts };
     const taps = [{ point: { layer: 1, place: 'resid_post' as const }, positions: { from: 0 } }];
     for (const asked of [{ prompts, taps }, { prompts, taps, logits: { positions: [0, 5, -1] } }, request]) {
       const together = await engine.run(asked);
@@ -44,7 +44,7 @@ describe.each(MODELS)('the embedded engine with the model %s', (name) => {
     }
   });
 
-  it('goes on from where an earlier run has stopped', async () => {
+  it('continues from the layer where an earlier run stopped', async () => {
     const engine = await openEngine(name);
     const request = everything(engine);
     const expected = await (await openEngine(name)).run(request);
@@ -56,10 +56,10 @@ describe.each(MODELS)('the embedded engine with the model %s', (name) => {
   });
 });
 
-it('gives each prompt once, as it is, where no variants are named', async () => {
+it('the embedded engine runs each prompt once, unmodified, where no variants are given', async () => {
   const engine = await openEngine('smollm');
   const prompts = randomPrompts(engine, [4, 1, 7, 4]);
-  const request: RunRequest = { prompts, logits: { positions: { from: 0 } }, surprise: true };
+  const request: ForwardRequest = { prompts, logits: { positions: { from: 0 } }, surprise: true };
   const variants = prompts.map((_, prompt) => ({ prompt, interventions: [] }));
   const plain = await engine.run(request);
   expect(plain).toHaveLength(4);
@@ -67,7 +67,7 @@ it('gives each prompt once, as it is, where no variants are named', async () => 
   expect(plain.map(({ logits }) => (logits?.length ?? 0) / engine.describe().vocabulary)).toEqual([4, 1, 7, 4]);
 });
 
-it('gives the logits of some tokens as they are among all', async () => {
+it('the embedded engine gives the same logits for some tokens as for all', async () => {
   const engine = await openEngine('gpt2');
   const prompts = randomPrompts(engine, [6]);
   const tokens = [5, 0, 320, 5, 17, 8, 9, 10, 11, 12];
@@ -78,12 +78,12 @@ it('gives the logits of some tokens as they are among all', async () => {
   expect(Array.from(some?.logits ?? [])).toEqual(expected);
 });
 
-it('says how well tokens were foreseen, and how far a variant is from its prompt', async () => {
+it('the embedded engine measures log-probabilities of tokens, and the divergence of a variant from its prompt', async () => {
   const engine = await openEngine('qwen2');
   const prompts = randomPrompts(engine, [9]);
   const [tokens = []] = prompts;
   const changed = variant(engine, 'add', [5]);
-  const request: RunRequest = { prompts, variants: [{ prompt: 0, interventions: [] }, changed] };
+  const request: ForwardRequest = { prompts, variants: [{ prompt: 0, interventions: [] }, changed] };
   const logits = await engine.run({ ...request, logits: { positions: { from: 0 } } });
   const surprises = await engine.run({ ...request, surprise: true });
   const { vocabulary } = engine.describe();
@@ -103,12 +103,12 @@ it('says how well tokens were foreseen, and how far a variant is from its prompt
   expect(surprises[1]?.surprise?.divergences[5]).toBeGreaterThan(1e-3);
 });
 
-function asVariant({ variants }: RunRequest, place: number): Variant {
+function asVariant({ variants }: ForwardRequest, place: number): Variant {
   return variants?.[place] ?? { prompt: place, interventions: [] };
 }
 
 /** Prompts of several lengths, every kind of intervention at every kind of place, alone and together, and everything that can be read. */
-function everything(engine: Engine): RunRequest {
+function everything(engine: Engine): ForwardRequest {
   const last = engine.describe().layers - 1;
   const prompts = randomPrompts(engine, [7, 13, 7]);
   const single = (['add', 'set', 'project-out', 'interchange'] as const).flatMap((kind, i) => [

@@ -1,13 +1,13 @@
 import { readdirSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { Engine } from '../../../../src/lab/engine.ts';
+import type { Engine } from '../../../../src/lab/core/engine.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
 import { openReference } from '../../parity-reference.ts';
 import { openEngine, randomPrompts } from './open-engine.ts';
 
-it('does not hold up the thread that asks', async () => {
+it('the embedded engine does not block the calling thread', async () => {
   const engine = await openEngine('qwen3');
   let turns = 0;
   const timer = setInterval(() => turns++, 1);
@@ -16,7 +16,7 @@ it('does not hold up the thread that asks', async () => {
   expect(turns).toBeGreaterThan(3);
 });
 
-it('stops when it is told to, and answers what is asked next', async () => {
+it('the embedded engine stops an aborted request, and answers the next', async () => {
   const engine = await openEngine('qwen3');
   const controller = new AbortController();
   const stopped = engine.run(longRequest(engine), controller.signal);
@@ -31,7 +31,7 @@ it('stops when it is told to, and answers what is asked next', async () => {
   expect(await engine.run(request)).toEqual(await fresh.run(request));
 });
 
-it('answers several requests that are asked at once', async () => {
+it('the embedded engine answers concurrent requests', async () => {
   const engine = await openEngine('gpt2');
   const requests = [3, 5, 8].map((length) => ({
     prompts: randomPrompts(engine, [length]),
@@ -41,7 +41,7 @@ it('answers several requests that are asked at once', async () => {
   for (const [i, request] of requests.entries()) expect(await engine.run(request)).toEqual(answers[i]);
 });
 
-it('ends its threads when it is closed, and says so to whoever asks', async () => {
+it('closing the embedded engine ends its threads, and later requests are told so', async () => {
   const engine = await openEngine('qwen3', { threads: 3 });
   const waiting = engine.run(longRequest(engine));
   await Promise.all([engine.close(), expect(waiting).rejects.toThrow('The engine has been closed')]);
@@ -49,7 +49,7 @@ it('ends its threads when it is closed, and says so to whoever asks', async () =
   await engine.close();
 });
 
-it.runIf(process.platform === 'linux')('leaves no thread behind', async () => {
+it.runIf(process.platform === 'linux')('the embedded engine leaves no thread behind', async () => {
   // Whatever Node starts once for all workers is there after the first.
   await (await openEngine('gpt2', { threads: 3 })).close();
   const before = threadCount();
@@ -60,7 +60,7 @@ it.runIf(process.platform === 'linux')('leaves no thread behind', async () => {
   expect(threadCount()).toBe(before);
 });
 
-it.each([0, 1])('says when thread %i is lost, and ends the others', async (lost) => {
+it.each([0, 1])('the embedded engine reports that thread %i was lost, and ends the others', async (lost) => {
   const workers: Worker[] = [];
   const unref = vi.spyOn(Worker.prototype, 'unref').mockImplementation(function (this: Worker) {
     workers.push(this);
@@ -80,7 +80,7 @@ it.each([0, 1])('says when thread %i is lost, and ends the others', async (lost)
   await expect(engine.run({ prompts: [[1]] })).rejects.toThrow('was lost');
 });
 
-it('says why a model cannot be loaded, and leaves no thread behind', async () => {
+it('the embedded engine says why a model cannot be loaded, and leaves no thread behind', async () => {
   const model = await openModelFolder(openReference('gpt2').folder);
   const folder = '/nowhere/at/all';
   await expect(createEmbeddedEngine({ model: { ...model, folder }, id: 'gpt2' })).rejects.toMatchObject({
@@ -89,7 +89,7 @@ it('says why a model cannot be loaded, and leaves no thread behind', async () =>
   });
 });
 
-it('stops opening a model when it is told to', async () => {
+it('the embedded engine stops opening a model when its signal is aborted', async () => {
   const model = await openModelFolder(openReference('gpt2').folder);
   const controller = new AbortController();
   const opening = createEmbeddedEngine({ model, id: 'gpt2', signal: controller.signal });

@@ -1,19 +1,20 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide } from '../../../../src/lab/causality/decide.ts';
-import type { Evidence, Question } from '../../../../src/lab/causality/evidence.ts';
+import type { Evidence } from '../../../../src/lab/causality/evidence.ts';
 import { runProtocol } from '../../../../src/lab/causality/protocol.ts';
+import type { CausalQuestion } from '../../../../src/lab/causality/question.ts';
+import type { Engine, ForwardRequest, Intervention, VariantResult } from '../../../../src/lab/core/engine.ts';
 import { neutralPrompts } from '../../../../src/lab/demo/datasets.ts';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
-import type { Engine, Intervention, RunRequest, VariantResult } from '../../../../src/lab/engine.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
-import { CLOSE, disagreements, HASH } from '../../../../src/lab/ground-truth/agreement.ts';
-import { askEngine, runCase } from '../../../../src/lab/ground-truth/suite.ts';
-import { CASE_NAMES } from '../../../../src/lab/ground-truth/toy-questions.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
 import { openSae } from '../../../../src/lab/sae/open-sae.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
 import { packageFile } from '../../../../src/package-root.ts';
+import { CLOSE, disagreements, HASH } from '../../ground-truth/agreement.ts';
+import { askEngine, runCase } from '../../ground-truth/suite.ts';
+import { CASE_NAMES } from '../../ground-truth/toy-questions.ts';
 import { largestDifference } from '../../parity-reference.ts';
 import { useTorch } from './open-torch-engine.ts';
 
@@ -48,7 +49,7 @@ describe('the model that ships, in both engines', () => {
     }
   });
 
-  it('has the same activations, logits and surprise, as it is and under interventions', async () => {
+  it('has the same activations, logits and surprise, unmodified and under interventions', async () => {
     const request = await everything(embedded);
     const [ours, theirs] = [await torch.run(request), await embedded.run(request)];
     expect(ours).toHaveLength(theirs.length);
@@ -60,7 +61,7 @@ describe('the model that ships, in both engines', () => {
     });
   });
 
-  it('generates the same text, greedily and by chance', async () => {
+  it('generates the same text, greedily and by sampling', async () => {
     const prompts = await embedded.tokenize(
       demoQuestions(1).flatMap(({ dataset }) => dataset.slice(0, 3).map((row) => row.prompt)),
     );
@@ -92,7 +93,7 @@ describe('the model that ships, in both engines', () => {
   });
 
   it.each(demoQuestions(1))('gets the same verdict on $name', async (demo) => {
-    const question: Question = {
+    const question: CausalQuestion = {
       site: { layer: demo.layer, place: 'resid_post', position: demo.position },
       direction: { kind: 'fit', method: 'difference-of-means' },
       dataset: demo.dataset,
@@ -104,7 +105,7 @@ describe('the model that ships, in both engines', () => {
   });
 });
 
-describe('models whose causal structure is known', () => {
+describe('models of known causal structure', () => {
   it.each(CASE_NAMES)('get the same verdict on %s from both engines', async (name) => {
     const theirs = await runCase(name, SEED, askEngine(openEmbedded, options));
     const ours = await runCase(name, SEED, askEngine(openTorch, options));
@@ -126,7 +127,7 @@ function expectSame(ours: Evidence, theirs: Evidence): void {
 }
 
 /** Every place and kind of intervention, on prompts of several lengths, and everything that can be read. */
-async function everything(engine: Engine): Promise<RunRequest> {
+async function everything(engine: Engine): Promise<ForwardRequest> {
   const { width, layers } = engine.describe();
   const prompts = await engine.tokenize(
     demoQuestions(1).flatMap(({ dataset }) => dataset.slice(0, 4).map((row) => row.prompt)),

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Intervention, RunRequest } from '../../../../src/lab/engine.ts';
+import type { ForwardRequest, Intervention } from '../../../../src/lab/core/engine.ts';
 import type { TorchEngine } from '../../../../src/lab/engines/torch/torch-engine.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
-import { openStore } from '../../../../src/lab/store/store.ts';
+import { openLabStore } from '../../../../src/lab/store/store.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { openReference } from '../../parity-reference.ts';
 import { evaluate } from './evaluate.ts';
@@ -17,9 +17,9 @@ beforeAll(async () => {
 afterAll(() => engine.close());
 
 const PROMPT = [5, 6, 7, 8];
-const LOGITS: RunRequest = { prompts: [PROMPT], logits: { positions: [-1] } };
+const LOGITS: ForwardRequest = { prompts: [PROMPT], logits: { positions: [-1] } };
 
-it('gives code the model and the tokenizer, and the same answers as itself', async () => {
+it('the torch engine gives code the model and the tokenizer, and the same results', async () => {
   const best = await evaluate(
     engine,
     `model(__import__("torch").tensor([${JSON.stringify(PROMPT)}])).logits[0, -1].argmax().item()`,
@@ -31,14 +31,14 @@ it('gives code the model and the tokenizer, and the same answers as itself', asy
   expect(JSON.parse(await evaluate(engine, 'tokenizer("The keys").input_ids'))).toEqual(tokens);
 });
 
-it('leaves nothing else among the names of code', async () => {
+it('the torch engine leaves no other variable for code', async () => {
   const fresh = await open(openReference('gpt2').folder);
   const names = await evaluate(fresh, 'sorted(name for name in globals() if not name.startswith("_"))');
   await fresh.close();
   expect(names).toBe("['captures', 'model', 'tokenizer']");
 });
 
-it('is not disturbed by code that uses the model meanwhile, and does not disturb it', async () => {
+it('the torch engine and code can use the model at the same time', async () => {
   const steer: Intervention = {
     kind: 'add',
     point: { layer: 0, place: 'resid_post' },
@@ -47,7 +47,7 @@ it('is not disturbed by code that uses the model meanwhile, and does not disturb
       .direction(engine.describe().width)
       .map((value) => 50 * value),
   };
-  const steered: RunRequest = { ...LOGITS, variants: [{ prompt: 0, interventions: [steer] }] };
+  const steered: ForwardRequest = { ...LOGITS, variants: [{ prompt: 0, interventions: [steer] }] };
   const expected = await engine.run(steered);
   const cell = engine.execute(`
 import time, torch
@@ -69,7 +69,7 @@ while time.monotonic() < until:
   expect(await evaluate(engine, 'same and runs > 10')).toBe('True');
 });
 
-it('refuses to compute while code has hooks on the model, and goes on once they are gone', async () => {
+it('the torch engine refuses to compute while code has hooks on the model, and works again once they are removed', async () => {
   await engine.execute('handle = model.transformer.h[1].register_forward_hook(lambda module, args, output: None)');
   await expect(engine.run(LOGITS)).rejects.toMatchObject({
     code: 'invalid_input',
@@ -85,7 +85,7 @@ it('refuses to compute while code has hooks on the model, and goes on once they 
 it.each([
   ['changed', 'model.transformer.h[0].mlp.c_proj.weight.mul_(2)'],
   ['changed by way of their data', 'model.transformer.h[0].mlp.c_proj.weight.data.mul_(5)'],
-])('refuses to compute with weights that code has %s', async (_, code) => {
+])('the torch engine refuses to compute with weights that code has %s', async (_, code) => {
   const changed = await open(openReference('gpt2').folder);
   try {
     await changed.execute(code);
@@ -98,7 +98,7 @@ it.each([
   }
 });
 
-it('refuses to compute where code has put a forward of its own, and goes on once it is gone', async () => {
+it('the torch engine refuses to compute while code has replaced a forward method, and works again once it is restored', async () => {
   await engine.execute('model.transformer.h[1].mlp.forward = lambda x: x');
   await expect(engine.run(LOGITS)).rejects.toMatchObject({
     code: 'invalid_input',
@@ -108,8 +108,8 @@ it('refuses to compute where code has put a forward of its own, and goes on once
   await expect(engine.run(LOGITS)).resolves.toHaveLength(1);
 });
 
-it('shows code the captures of the lab, as tensors', async () => {
-  const store = openStore(temporaryFolder(), engine.describe());
+it('the torch engine shows code the captures of the lab, as tensors', async () => {
+  const store = openLabStore(temporaryFolder(), engine.describe());
   const { width, id, weights, tokenizer } = engine.describe();
   const points = ['blocks.0.hook_resid_post', 'blocks.1.hook_mlp_out'];
   const draft = await store.captures.draft({ points, positions: [-1], prompts: 3, width });

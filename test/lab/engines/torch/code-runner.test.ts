@@ -25,7 +25,7 @@ function openRunner(slowly = (zygotes: Zygotes): Zygotes => zygotes) {
   return { runner: createCodeRunner(interpreter), project };
 }
 
-it('never begins what is interrupted while Python starts', async () => {
+it('a run that is interrupted while Python starts never begins', async () => {
   const { runner, project } = openRunner((zygotes) => ({
     ...zygotes,
     spawn: async (...given) => {
@@ -41,7 +41,7 @@ it('never begins what is interrupted while Python starts', async () => {
   expect(existsSync(join(project, 'begun'))).toBe(false);
 });
 
-it('ends what is interrupted while it waits at once, and lets the run before it go on', async () => {
+it('a run that is interrupted in the queue ends at once, and the run before it goes on', async () => {
   const { runner, project } = openRunner();
   await runner.run('import time', { ...OPTIONS, run: 'a' });
   const ended: string[] = [];
@@ -60,12 +60,12 @@ it('ends what is interrupted while it waits at once, and lets the run before it 
   expect(existsSync(join(project, 'begun'))).toBe(false);
 });
 
-it('has no life in common with another', async () => {
+it('two code runners have no life number in common', async () => {
   const lives = await Promise.all([1, 2].map(async () => (await openRunner().runner.describe()).life));
   expect(new Set(lives).size).toBe(2);
 });
 
-it('counts a life more after a reset', async () => {
+it('a reset increases the life number of a code runner', async () => {
   const { runner } = openRunner();
   const { life } = await runner.describe();
   await runner.reset();

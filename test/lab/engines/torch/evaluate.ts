@@ -1,4 +1,4 @@
-/** Code beside the model, for its value. */
+/** Evaluates an expression in the Python of a torch engine. */
 
 import { expect } from 'vitest';
 import type { Output } from '../../../../src/interpreters/interpreter.ts';

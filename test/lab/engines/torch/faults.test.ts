@@ -3,31 +3,31 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide } from '../../../../src/lab/causality/decide.ts';
 import { runProtocol } from '../../../../src/lab/causality/protocol.ts';
-import type { Engine, RunRequest } from '../../../../src/lab/engine.ts';
+import type { Engine, ForwardRequest } from '../../../../src/lab/core/engine.ts';
 import type { TorchEngine } from '../../../../src/lab/engines/torch/torch-engine.ts';
-import { makeToyQuestion } from '../../../../src/lab/ground-truth/toy-questions.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
+import { makeToyQuestion } from '../../ground-truth/toy-questions.ts';
 import { largestDifference, openReference } from '../../parity-reference.ts';
 import { evaluate } from './evaluate.ts';
 import { useTorch } from './open-torch-engine.ts';
 
 const open = useTorch();
 const { folder } = openReference('qwen3');
-const SHORT: RunRequest = { prompts: [[1, 2, 3]], logits: { positions: [-1], tokens: [4, 5] } };
+const SHORT: ForwardRequest = { prompts: [[1, 2, 3]], logits: { positions: [-1], tokens: [4, 5] } };
 /** Takes seconds. */
-const LONG: RunRequest = {
+const LONG: ForwardRequest = {
   prompts: Array.from({ length: 200 }, (_, i) => Array.from({ length: 900 }, (_, j) => (i * 7 + j * 3) % 200)),
   surprise: true,
 };
 
-describe('a Python that is lost', () => {
+describe('a Python that holds a model and dies', () => {
   let engine: TorchEngine;
   beforeAll(async () => {
     engine = await open(folder);
   });
   afterAll(() => engine.close());
 
-  it('is told of at once when it is killed as it computes, and the next call loads the model again', async () => {
+  it('is reported at once when it is killed as it computes, and the next call loads the model again', async () => {
     const before = await engine.run(SHORT);
     const pid = Number(await evaluate(engine, '__import__("os").getpid()'));
     const captures = temporaryFolder();
@@ -45,7 +45,7 @@ describe('a Python that is lost', () => {
     expect(await evaluate(engine, 'captures.folder')).toBe(`'${captures}'`);
   });
 
-  it('ends a protocol with a clear word, and the protocol asked again has its verdict', async () => {
+  it('ends a protocol with a clear error, and the protocol asked again has its verdict', async () => {
     const place = temporaryFolder();
     const { question, verdict } = makeToyQuestion(place, 'causal', 1);
     const toy = await open(place);
@@ -68,7 +68,7 @@ describe('a Python that is lost', () => {
     }
   });
 
-  it('is told of when code has ended it, and code finds the model again, too', async () => {
+  it('is reported when code has ended it, and code finds the model again', async () => {
     const { ending } = await engine.execute('import os; os.kill(os.getpid(), 9)');
     expect(ending.death).toMatchObject({ signal: 'SIGKILL' });
     expect(await evaluate(engine, 'type(model).__name__')).toBe("'Qwen3ForCausalLM'");
@@ -113,14 +113,14 @@ describe('a Python that is lost', () => {
   });
 });
 
-describe('what is asked of it', () => {
+describe('a request to the torch engine', () => {
   let engine: TorchEngine;
   beforeAll(async () => {
     engine = await open(folder);
   });
   afterAll(() => engine.close());
 
-  it('is given up when nobody waits for it any more, and what is asked next is answered', async () => {
+  it('ends when its signal is aborted, and the next request is answered', async () => {
     const controller = new AbortController();
     const stopped = [engine.run(LONG, controller.signal), engine.run(LONG, controller.signal)];
     setTimeout(() => controller.abort(new Error('enough')), 100);
@@ -128,7 +128,7 @@ describe('what is asked of it', () => {
     expect(await engine.run(SHORT)).toHaveLength(1);
   });
 
-  it('ends also where its answer cannot be sent, and so does what is asked next', async () => {
+  it('ends also where its answer cannot be sent, and so does the next request', async () => {
     await engine.execute(
       'import torch; encode = tokenizer.encode; tokenizer.encode = lambda text, **_: torch.tensor([1, 2])',
     );
@@ -147,7 +147,7 @@ describe('what is asked of it', () => {
     await expect(engine.run({ prompts: [[1]], taps })).rejects.toThrow('There is no layer 2');
   });
 
-  it('is done in smaller parts where memory is short, and refused where it is too short for one', async () => {
+  it('is split where memory is short, and refused where it is too short for one prompt', async () => {
     const prompts = LONG.prompts.slice(0, 4).map((prompt) => prompt.slice(0, 50));
     const expected = await engine.run({ prompts, surprise: true });
     await engine.execute(`most_tokens = 60${SHORT_OF_MEMORY}`);
@@ -177,7 +177,7 @@ def embedding(tokens, *args, **kwargs):
 torch.nn.functional.embedding = embedding
 `;
 
-describe('a model that cannot be loaded', () => {
+describe('a model that the torch engine cannot load', () => {
   it('is named where its weights lack a tensor, and nothing is filled in for it', async () => {
     const broken = copy();
     edit(join(broken, 'config.json'), (config) => ({ ...config, num_hidden_layers: 3, layer_types: undefined }));
@@ -201,7 +201,7 @@ describe('a model that cannot be loaded', () => {
     });
   });
 
-  it('is given up when nobody waits for it any more', async () => {
+  it('ends loading when its signal is aborted', async () => {
     const controller = new AbortController();
     const opening = open(folder, { signal: controller.signal });
     setTimeout(() => controller.abort(new Error('enough')), 20);

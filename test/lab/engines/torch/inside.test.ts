@@ -5,7 +5,7 @@ import { packageFile } from '../../../../src/package-root.ts';
 
 const rich = inject('richTorchPython');
 
-describe('its Python side passes its tests', () => {
+describe('the Python side of the torch engine passes its own tests:', () => {
   it('every architecture, memory, the wire', async () => {
     expect(await runTests(inject('torchPython'), 'test_*.py')).toMatch(/\nOK( \(skipped=3\))?\n$/);
   });

@@ -1,4 +1,4 @@
-/** Torch engines on one thread of the processor. They are forked from a Python that has imported torch once, for all tests of a file. */
+/** Opens torch engines on one thread. They are forked from a Python that has imported torch once, for all tests of a file. */
 
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

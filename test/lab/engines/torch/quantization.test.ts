@@ -1,11 +1,11 @@
-/** Models in 8 and 4 bit, by bitsandbytes, on the processor. */
+/** Tests models in 8 and 4 bit, by bitsandbytes, on the CPU. */
 
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { decide } from '../../../../src/lab/causality/decide.ts';
 import { runProtocol } from '../../../../src/lab/causality/protocol.ts';
+import type { Engine } from '../../../../src/lab/core/engine.ts';
 import { neutralPrompts } from '../../../../src/lab/demo/datasets.ts';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
-import type { Engine } from '../../../../src/lab/engine.ts';
 import { dot, norm } from '../../../../src/lab/statistics/vectors.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { evaluate } from './evaluate.ts';

@@ -1,10 +1,10 @@
-/** What goes wrong with a lab elsewhere, or could: what the agent is told, what is still there, and that the next call works. */
+/** Tests failures of a remote lab: what the agent is told, what is kept, and that the next call works. */
 
 import { beforeAll, describe, expect, test } from 'vitest';
+import { askDemoQuestion, captureRows } from '../../../../src/lab/demo/experiments.ts';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
-import { askDemoQuestion, captureRows } from '../../../../src/lab/experiments.ts';
 import { kill } from '../../../e2e/harness.ts';
-import { type Elsewhere, type ServedLab, useServed } from './served-lab.ts';
+import { type RemoteAgent, type ServedLab, useServed } from './served-lab.ts';
 
 const [question] = demoQuestions(0);
 const rows = question?.dataset ?? [];
@@ -13,7 +13,7 @@ const target = { positive_tokens: question?.target.positive, negative_tokens: qu
 
 const served = useServed();
 let lab: ServedLab;
-let agent: Elsewhere;
+let agent: RemoteAgent;
 beforeAll(async () => {
   lab = await served.serve();
   agent = await served.attach(lab);
@@ -22,7 +22,7 @@ beforeAll(async () => {
 test.each([
   ['no token', undefined],
   ['a wrong token', 'x'.repeat(43)],
-])('%s is refused, and nothing is kept of it', async (_, token) => {
+])('attaching a lab with %s is refused, and nothing of it is stored', async (_, token) => {
   const stranger = await served.agent();
   const said = await stranger.refused('colab_attach', { endpoint: lab.url, token, session_name: 'mine' });
   expect(said).toMatch(/wants its token.*Call colab_attach with endpoint and token/);
@@ -30,7 +30,7 @@ test.each([
   await stranger.close();
 });
 
-test('a Python that is killed in the middle of the protocol: said so, all that was acknowledged is there, the same asked again works', async () => {
+test('a Python that is killed during the protocol is reported, keeps what was acknowledged, and the protocol asked again works', async () => {
   const capture_id = await captureRows(agent.ask, rows, { layers: [layer] });
   await agent.ask('train_probe', { probe_id: 'kept', capture_id, layer, method: 'difference-of-means' });
   const before = await keptBy(agent);
@@ -56,14 +56,14 @@ test('a Python that is killed in the middle of the protocol: said so, all that w
 });
 
 /** What the lab has acknowledged. */
-async function keptBy({ ask }: Elsewhere) {
+async function keptBy({ ask }: RemoteAgent) {
   const { captures_in_memory, family } = await ask('colab_status');
   const { probes } = await ask('list_probes');
   const { manifests } = await ask('list_manifests');
   return { captures_in_memory, family, probes, manifests };
 }
 
-test('a device without room for one prompt: said so, and the next call works', async () => {
+test('a device without memory for one prompt is reported, and the next call works', async () => {
   const ask = () =>
     agent.call('capture_acts', { prompts: [`${rows[0]?.prompt}`, `${rows[1]?.prompt}`], layers: [layer] });
   const before = await ask();
@@ -79,8 +79,8 @@ torch.nn.functional.embedding = embedding`);
   expect((await ask()).structured.manifest_sha256).toBe(before.structured.manifest_sha256);
 });
 
-describe('two agents at once', () => {
-  test('get the answers that each would get alone', async () => {
+describe('two agents that use a lab at once', () => {
+  test('get the same answers as alone', async () => {
     const other = await served.attach(lab);
     const capture_id = await captureRows(agent.ask, rows, { layers: [layer] });
     const steer = { prompts: rows.slice(0, 4).map(({ prompt }) => prompt), layer, alpha: 2, alpha_unit: 'norm' };
@@ -103,7 +103,7 @@ describe('two agents at once', () => {
     await other.close();
   });
 
-  test('and verdicts, too', async () => {
+  test('get the same verdicts as alone', async () => {
     const other = await served.attach(lab);
     const [number, feeling] = demoQuestions(0);
     if (!number || !feeling) throw new Error('The demo has too few questions.');

@@ -1,7 +1,7 @@
-/** `cuvette lab serve --engine torch` as a process with a home of its own, and agents with other homes that attach it by its address and token. */
+/** Starts `cuvette lab serve --engine torch` as a process with its own home, and agents with other homes that attach it. */
 
 import { afterAll, expect, inject } from 'vitest';
-import type { CallTool } from '../../../../src/lab/experiments.ts';
+import type { CallTool } from '../../../../src/lab/demo/experiments.ts';
 import { type Agent, type Answer, createHome, type Home, kill, startAgent, startCli } from '../../../e2e/harness.ts';
 
 /** Milliseconds for whatever an agent asks, on a machine that has much else to do. */
@@ -22,7 +22,7 @@ export interface ServedLab {
   done: Promise<number | null>;
 }
 
-export interface Elsewhere extends Agent {
+export interface RemoteAgent extends Agent {
   home: Home;
   /** What its server has written to its log, which has everything. */
   log(): string;
@@ -46,9 +46,9 @@ export interface ServeOptions {
 export interface Served {
   serve(options?: ServeOptions): Promise<ServedLab>;
   /** An agent that shares nothing with the lab but its address and token. */
-  attach(lab: Pick<ServedLab, 'url' | 'token'>): Promise<Elsewhere>;
+  attach(lab: Pick<ServedLab, 'url' | 'token'>): Promise<RemoteAgent>;
   /** One that has not attached anything yet. */
-  agent(): Promise<Elsewhere>;
+  agent(): Promise<RemoteAgent>;
 }
 
 /** Whatever a file has started ends with it, and must leave nothing running. */
@@ -67,7 +67,7 @@ export function useServed(): Served {
     return home;
   }
 
-  async function agent(): Promise<Elsewhere> {
+  async function agent(): Promise<RemoteAgent> {
     const home = newHome();
     let log = '';
     const onLog = (text: string) => {
@@ -109,7 +109,7 @@ async function start(home: Home, { model = 'demo', python }: ServeOptions = {}):
   return { home, pid: child.pid ?? 0, ...address, stdout, stderr, done: done.then(({ code }) => code) };
 }
 
-function withAnswers(agent: Agent): Omit<Elsewhere, 'home' | 'log'> {
+function withAnswers(agent: Agent): Omit<RemoteAgent, 'home' | 'log'> {
   const call = (tool: string, args = {}) => agent.call(tool, args, { timeout: PATIENCE });
   async function ask(tool: string, args?: Record<string, unknown>) {
     const answer = await call(tool, args);

@@ -1,12 +1,12 @@
-/** The ground-truth suite, served elsewhere: the verdicts that are true of its models, with the embedded engine's statistics. */
+/** Tests that a served torch lab gives the same verdicts and statistics as the embedded engine on models of known structure. */
 
 import { expect, test } from 'vitest';
-import { askQuestion, type Outcome } from '../../../../src/lab/experiments.ts';
-import { disagreements } from '../../../../src/lab/ground-truth/agreement.ts';
-import { type AnswerIn, type GroundTruthRun, runGroundTruth } from '../../../../src/lab/ground-truth/suite.ts';
-import { CASE_NAMES } from '../../../../src/lab/ground-truth/toy-questions.ts';
+import { askQuestion, type ExperimentResult } from '../../../../src/lab/demo/experiments.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { kill } from '../../../e2e/harness.ts';
+import { disagreements } from '../../ground-truth/agreement.ts';
+import { type AnswerIn, type GroundTruthRun, runGroundTruth } from '../../ground-truth/suite.ts';
+import { CASE_NAMES } from '../../ground-truth/toy-questions.ts';
 import { useServed } from './served-lab.ts';
 
 const SEED = 2001;
@@ -33,16 +33,16 @@ const answer: AnswerIn = async (folder, question) => {
 };
 
 /** All but the sentences, which are made of rounded numbers. */
-function found({ record: { evidence, verdict } }: Outcome) {
+function found({ record: { evidence, verdict } }: ExperimentResult) {
   return { evidence, verdict: verdict.verdict, reason: verdict.reason };
 }
 
-test.each(CASE_NAMES)('%s', async (name) => {
+test.each(CASE_NAMES)('the torch engine behind HTTP gives the same verdict as the embedded one on %s', async (name) => {
   const [run] = await runsOf({ cases: [name] });
   expect(run).toMatchObject({ case: name, correct: true, rightReason: true });
 });
 
-test("the shipped model's random-weights twin", async () => {
+test("the torch engine behind HTTP gives the same verdict as the embedded one on the shipped model's random-weights twin", async () => {
   const [run] = await runsOf({ cases: [], twinOf: packageFile('models', 'demo') });
   expect(run).toMatchObject({ case: 'twin', correct: true });
 });

@@ -1,17 +1,17 @@
-/** The torch engine from elsewhere, over HTTP: every primitive answers as the embedded engine does in the agent's own process. */
+/** Tests that every primitive of a served torch lab answers as the embedded engine does in the agent's own process. */
 
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { askDemoQuestion, captureRows } from '../../../../src/lab/demo/experiments.ts';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
-import { askDemoQuestion, captureRows } from '../../../../src/lab/experiments.ts';
-import { CLOSE, disagreements } from '../../../../src/lab/ground-truth/agreement.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { allGone, kill } from '../../../e2e/harness.ts';
+import { CLOSE, disagreements } from '../../ground-truth/agreement.ts';
 import { largestDifference } from '../../parity-reference.ts';
-import { type Elsewhere, SERVERS_SECRET, type ServedLab, useServed } from './served-lab.ts';
+import { type RemoteAgent, SERVERS_SECRET, type ServedLab, useServed } from './served-lab.ts';
 
 /** The model that ships, in the process of the agent itself. */
 const HERE = 'here';
@@ -25,7 +25,7 @@ const layer = question?.layer ?? 0;
 
 const served = useServed();
 let lab: ServedLab;
-let agent: Elsewhere;
+let agent: RemoteAgent;
 beforeAll(async () => {
   lab = await served.serve();
   agent = await served.attach(lab);
@@ -40,13 +40,13 @@ async function askBoth(tool: string, args: Record<string, unknown>, ignored = HA
   return ours;
 }
 
-test('it is the same model, in another engine', async () => {
+test('a served torch lab has the same model as a local one, in another engine', async () => {
   const status = await askBoth('colab_status', {}, /\.engine$/);
   expect(status).toMatchObject({ engine: 'torch', device: 'cpu', dtype: 'float32' });
   expect((await agent.ask('colab_status', { session_name: HERE })).engine).toBe('embedded');
 });
 
-test('captures hold the same values, and code beside the model has them as tensors', async () => {
+test('captures of a served torch lab hold the same values, and its code has them as tensors', async () => {
   const prompts = rows.slice(0, 6).map(({ prompt }) => prompt);
   const { capture_id, d_model } = await agent.ask('capture_acts', { prompts, layers: [layer] });
   const shape = await agent.beside(`captures['${capture_id}'].shape`);
@@ -62,7 +62,7 @@ test('captures hold the same values, and code beside the model has them as tenso
   expect(largestDifference(JSON.parse(values.structured.output), expected)).toBeLessThan(CLOSE);
 });
 
-describe('probes, directions and features', () => {
+describe('in a served torch lab,', () => {
   const probe_id = 'number';
   let captures: { there: unknown; here: unknown };
   beforeAll(async () => {
@@ -112,7 +112,7 @@ describe('probes, directions and features', () => {
   });
 });
 
-describe('the questions of cuvette lab demo', () => {
+describe('the question of cuvette lab demo in a served torch lab', () => {
   test.each(demoQuestions(0))('$name: the same verdict, with the same statistics', async (asked) => {
     const theirs = (await askDemoQuestion(agent.askedAt(HERE), asked, 0)).answer;
     const ours = (await askDemoQuestion(agent.ask, asked, 0)).answer;
@@ -122,8 +122,8 @@ describe('the questions of cuvette lab demo', () => {
   });
 });
 
-describe('the token', () => {
-  test('is in no file but one that nobody else can read, in no log and no command line', () => {
+describe('the token of a served lab', () => {
+  test('is only in a file that nobody else can read, in no log and on no command line', () => {
     const holders = [lab.home, agent.home].flatMap(({ root }) =>
       filesIn(root).filter((path) => holds(path, lab.token)),
     );
@@ -154,7 +154,7 @@ print(vars())`);
   });
 });
 
-test('an agent that detaches keeps nothing of the lab, and finds it as it left it when it attaches again', async () => {
+test('an agent that detaches keeps nothing of the lab, and finds it unchanged when it attaches again', async () => {
   await agent.beside('kept = 41');
   const { probes } = await agent.ask('list_probes');
   expect(probes).not.toHaveLength(0);
@@ -167,7 +167,7 @@ test('an agent that detaches keeps nothing of the lab, and finds it as it left i
   expect(await agent.ask('list_probes')).toEqual({ ...(await agent.ask('list_probes')), probes });
 });
 
-test('a lab that is told to end leaves no process and no socket, and what it kept', async () => {
+test('a lab that is stopped leaves no process and no socket, and keeps its files', async () => {
   const before = filesIn(lab.home.data);
   expect(before.some((path) => path.endsWith('.safetensors'))).toBe(true);
   kill(lab.pid, 'SIGTERM');

@@ -1,15 +1,16 @@
 import { join } from 'node:path';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { openLabThread } from '../../../../src/lab/lab-thread.ts';
+import { openLabThread } from '../../../../src/lab/local/lab-thread.ts';
+import { withoutSecrets } from '../../../../src/sessions/variables.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { openReference } from '../../parity-reference.ts';
 
 const context = { signal: new AbortController().signal, progress: () => {} };
 
-it('keeps the model and the variables of code when the engine fails in what it was asked', async () => {
+it('a lab thread keeps the model and the variables of code when a request to the torch engine fails', async () => {
   const folder = temporaryFolder();
   const places = { data: folder, cache: folder, project: folder };
-  const torch = { python: inject('torchPython'), threads: 1, runtime: join(folder, 'r') };
+  const torch = { python: inject('torchPython'), threads: 1, runtime: join(folder, 'r'), env: withoutSecrets() };
   const lab = await openLabThread({ model: openReference('smollm').folder, ...places, torch }, context);
   onTestFinished(() => lab.close());
   const run = (code: string, name: string) =>

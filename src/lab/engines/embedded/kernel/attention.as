@@ -1,12 +1,12 @@
 /** Causal attention of one query after the other: scores against the keys, softmax, and the mix of the values. */
 
-import { laneOf, laneRow, ownKeys, ownLayerBytes, positionOf, sharedKeys, sharedLayerBytes, sharedLength } from './lanes';
+import { sequenceOf, sequenceRow, ownKeys, ownLayerBytes, positionOf, sharedKeys, sharedLayerBytes, sharedLength } from './sequences';
 import { field, numberField, ROWS_PER_ITEM } from './operation';
 import { exponential, highest, loadSome, multiplyAdd, storeSome, sumOf, sumOfPairs, sumsOf, upper } from './vector';
 
 /**
  * Fields: queries, keys and values of each row, side by side; stride, rows, heads, key-value heads, head width, to, its stride, scale of the
- * scores, window or 0, rows' table, lanes' table, layer. An item is some rows of one head.
+ * scores, window or 0, rows' table, sequences' table, layer. An item is some rows of one head.
  */
 export function attend(operation: usize, item: i32, scratch: usize): void {
   const rows = <i32>field(operation, 2);
@@ -28,20 +28,20 @@ function attendRow(operation: usize, row: i32, head: i32, scratch: usize): void 
   const window = <i32>field(operation, 9);
   const layer = field(operation, 12);
   const position = positionOf(field(operation, 10), row);
-  const lane = laneOf(field(operation, 10), field(operation, 11), row);
+  const sequence = sequenceOf(field(operation, 10), field(operation, 11), row);
   const keyHead = <usize>head / (heads / keyHeads);
   const query = batch + <usize>row * stride + <usize>head * headBytes;
   const to = field(operation, 6) + <usize>row * field(operation, 7) + <usize>head * headBytes;
 
-  const shared = sharedLength(lane, layer);
-  const sharedValuesAway = sharedLayerBytes(lane) >> 1;
-  const sharedAt = sharedKeys(lane, layer) + keyHead * (sharedValuesAway / keyHeads);
-  const own = ownKeys(lane, layer);
+  const shared = sharedLength(sequence, layer);
+  const sharedValuesAway = sharedLayerBytes(sequence) >> 1;
+  const sharedAt = sharedKeys(sequence, layer) + keyHead * (sharedValuesAway / keyHeads);
+  const own = ownKeys(sequence, layer);
   const ownStride = own ? headBytes : stride;
-  const ownValuesAway = own ? ownLayerBytes(lane) >> 1 : keyHeads * headBytes;
+  const ownValuesAway = own ? ownLayerBytes(sequence) >> 1 : keyHeads * headBytes;
   const ownAt = own
     ? own + keyHead * (ownValuesAway / keyHeads)
-    : batch + laneRow(lane) * stride + (heads + keyHead) * headBytes;
+    : batch + sequenceRow(sequence) * stride + (heads + keyHead) * headBytes;
 
   const start = window && position >= window ? position - window + 1 : 0;
   const count = position + 1 - start;

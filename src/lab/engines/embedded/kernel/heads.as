@@ -1,13 +1,13 @@
-/** What is done to queries and keys before attention: their norm, their turn by position; and putting keys and values into a lane's store. */
+/** Prepares queries and keys for attention (norm, rotary embedding), and writes keys and values into the sequence's KV store. */
 
-import { laneOf, ownKeys, ownLayerBytes, positionOf, sharedLength } from './lanes';
+import { sequenceOf, ownKeys, ownLayerBytes, positionOf, sharedLength } from './sequences';
 import { normalizeRms } from './norm';
 import { endRow, field, firstRow, numberField } from './operation';
 import { loadSome, multiplyAdd, storeSome } from './vector';
 
 /**
  * Fields: queries, keys and values of each row, side by side; stride, rows, heads, key-value heads, head width, half of the numbers that are
- * turned, cosines (a row for each position, sines behind them), stride of those, query norm or 0, key norm or 0, epsilon, rows' table, lanes' table, layer.
+ * rotated, cosines (a row for each position, sines behind them), stride of those, query norm or 0, key norm or 0, epsilon, rows' table, sequences' table, layer.
  */
 export function prepareHeads(operation: usize, item: i32): void {
   const heads = <i32>field(operation, 3);
@@ -25,20 +25,20 @@ export function prepareHeads(operation: usize, item: i32): void {
     const at = field(operation, 0) + <usize>row * field(operation, 1);
     const keys = at + <usize>heads * headBytes;
     const position = positionOf(rows, row);
-    const turn = field(operation, 7) + <usize>position * field(operation, 8);
+    const cosines = field(operation, 7) + <usize>position * field(operation, 8);
     for (let head = 0; head < heads + keyHeads; head++) {
       const x = at + <usize>head * headBytes;
       const norm = head < heads ? queryNorm : keyNorm;
       if (norm) normalizeRms(x, x, headWidth, norm, epsilon);
-      if (half) rotate(x, half, turn);
+      if (half) rotate(x, half, cosines);
     }
-    const lane = laneOf(rows, field(operation, 13), row);
-    const own = ownKeys(lane, layer);
+    const sequence = sequenceOf(rows, field(operation, 13), row);
+    const own = ownKeys(sequence, layer);
     if (!own) continue;
-    const valuesAway = ownLayerBytes(lane) >> 1;
+    const valuesAway = ownLayerBytes(sequence) >> 1;
     const headAway = valuesAway / <usize>keyHeads;
     const values = keys + <usize>keyHeads * headBytes;
-    let to = own + <usize>(position - sharedLength(lane, layer)) * headBytes;
+    let to = own + <usize>(position - sharedLength(sequence, layer)) * headBytes;
     for (let head: usize = 0; head < <usize>keyHeads; head++) {
       memory.copy(to, keys + head * headBytes, headBytes);
       memory.copy(to + valuesAway, values + head * headBytes, headBytes);
@@ -48,13 +48,13 @@ export function prepareHeads(operation: usize, item: i32): void {
 }
 
 /** Halves against halves. */
-function rotate(x: usize, half: i32, turn: usize): void {
+function rotate(x: usize, half: i32, cosines: usize): void {
   const halfBytes = <usize>half << 2;
   for (let i = 0; i < half; i += 4) {
     const at = <usize>i << 2;
     const count = half - i;
-    const cosine = loadSome(turn + at, count);
-    const sine = loadSome(turn + halfBytes + at, count);
+    const cosine = loadSome(cosines + at, count);
+    const sine = loadSome(cosines + halfBytes + at, count);
     const first = loadSome(x + at, count);
     const second = loadSome(x + halfBytes + at, count);
     storeSome(x + at, multiplyAdd(first, cosine, f32x4.neg(f32x4.mul(second, sine))), count);

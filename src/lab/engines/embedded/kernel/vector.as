@@ -7,7 +7,7 @@ export function multiplyAdd(a: v128, b: v128, c: v128): v128 {
   return f32x4.add(f32x4.mul(a, b), c);
 }
 
-/** The sum of four lanes, always in the same order. */
+/** The sum of four sequences, always in the same order. */
 @inline
 export function sumOf(x: v128): f32 {
   return (
@@ -17,7 +17,7 @@ export function sumOf(x: v128): f32 {
   );
 }
 
-/** The four sums of four vectors' lanes, each in the order of `sumOf`. */
+/** The four sums of four vectors' sequences, each in the order of `sumOf`. */
 @inline
 export function sumsOf(a: v128, b: v128, c: v128, d: v128): v128 {
   const ab0 = v128.shuffle<f32>(a, b, 0, 4, 1, 5);

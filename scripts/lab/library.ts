@@ -1,0 +1,15 @@
+/** The lab as a library, in one bundle: what the repository's own scripts and measurements use. */
+
+export { createZygotes } from '../../src/interpreters/python/zygotes.ts';
+export { decide } from '../../src/lab/causality/decide.ts';
+export { runProtocol } from '../../src/lab/causality/protocol.ts';
+export { agreementPairs, neutralPrompts } from '../../src/lab/demo/datasets.ts';
+export { askQuestion } from '../../src/lab/demo/experiments.ts';
+export { createEmbeddedEngine } from '../../src/lab/engines/embedded/embedded-engine.ts';
+export { createTorchEngine } from '../../src/lab/engines/torch/torch-engine.ts';
+export { createLabs } from '../../src/lab/labs/labs.ts';
+export { openLabThread } from '../../src/lab/local/lab-thread.ts';
+export { openModelFolder } from '../../src/lab/models/open-model.ts';
+export { CLOSE, disagreements, HASH } from '../../test/lab/ground-truth/agreement.ts';
+export { askEngine, runGroundTruth } from '../../test/lab/ground-truth/suite.ts';
+export { writeRandomTwin } from '../../test/lab/ground-truth/twin.ts';

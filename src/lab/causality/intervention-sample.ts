@@ -1,0 +1,66 @@
+/** Describes the rows that interventions are made on, in the order of `split.intervened`, and takes class-balanced means over them. */
+
+import { missing } from '../core/missing.ts';
+import type { Site } from './readings.ts';
+import { LEAST_GAP } from './thresholds.ts';
+
+export interface InterventionSample {
+  site: Site;
+  seed: number;
+  width: number;
+  labels: (0 | 1)[];
+  /** Strata of clusters for the bootstrap. */
+  clusters: number[][][];
+  activations: Float32Array[];
+  /** Components along the direction. */
+  components: Float64Array;
+  /** Each row's counterfactual. */
+  partners: number[];
+  direction: Float32Array;
+  /** Distance between the class means along the direction. */
+  swing: number;
+}
+
+/** One number for each row. */
+export function eachOf({ labels }: InterventionSample, valueAt: (index: number) => number): Float64Array {
+  return Float64Array.from({ length: labels.length }, (_, index) => valueAt(index));
+}
+
+export function labelOf({ labels }: InterventionSample, index: number): 0 | 1 {
+  return labels[index] ?? missing('label of row', index);
+}
+
+/** 1 for label 1, -1 for label 0. */
+export function signOf(sample: InterventionSample, index: number): 1 | -1 {
+  return labelOf(sample, index) === 1 ? 1 : -1;
+}
+
+export function partnerOf({ partners }: InterventionSample, index: number): number {
+  return partners[index] ?? missing('partner of row', index);
+}
+
+/** The mean of both classes' means, so that the larger class does not weigh more. */
+export function balancedMean(sample: InterventionSample, values: Float64Array, indices?: readonly number[]): number {
+  const [negative, positive] = [
+    { sum: 0, count: 0 },
+    { sum: 0, count: 0 },
+  ];
+  const take = (index: number) => {
+    const own = labelOf(sample, index) === 1 ? positive : negative;
+    own.sum += values[index] ?? missing('value of row', index);
+    own.count++;
+  };
+  if (indices) indices.forEach(take);
+  else for (let index = 0; index < values.length; index++) take(index);
+  return (negative.sum / (negative.count || 1) + positive.sum / (positive.count || 1)) / 2;
+}
+
+/** The sign of the natural gap; 1 for a gap near zero, whose sign is noise. */
+export function signOfGap(gap: number): 1 | -1 {
+  return gap <= -LEAST_GAP ? -1 : 1;
+}
+
+/** The natural effect that shares are taken of, with its sign, and at least `least`, as a share of nearly zero could be any number. */
+export function referenceEffect(natural: number, sign: 1 | -1, least: number): number {
+  return sign * Math.max(sign * natural, least);
+}

@@ -1,0 +1,76 @@
+/** Describes one sequence of a batch: the tokens to compute, the layer and position to start from, its KV stores and the hooks on its activations. */
+
+import type { HookPlace, HookPoint } from '../../core/engine.ts';
+import type { Heap } from './heap.ts';
+
+export interface Sequence {
+  /** The tokens to compute, one row of the batch for each. */
+  tokens: readonly number[];
+  /** The position of the first of them. */
+  first: number;
+  /** The layer to start with. */
+  start: number;
+  /** The address of its residual stream before that layer; unused for layer 0. */
+  input: number;
+  shared: SharedStore | undefined;
+  /** Where its own keys and values are written, if they are cached. */
+  own: KeyValueStore | undefined;
+  /** By the number of the hook point. */
+  hooks: ReadonlyMap<number, readonly Hook[]>;
+}
+
+/** Keys and values in memory: for each layer the keys, then the values; in each, one head after the other with all of its positions. */
+export interface KeyValueStore {
+  address: number;
+  layerBytes: number;
+}
+
+/** Keys and values of the positions before the sequence's own: `length` of them, but `lengthBefore` in layers before `changesAt`. */
+export interface SharedStore extends KeyValueStore {
+  length: number;
+  lengthBefore: number;
+  changesAt: number;
+}
+
+/** Reads or changes activations of the sequence: `row` gives them by row number, from 0. */
+export type Hook = (row: (index: number) => Float32Array) => void;
+
+const PLACES: Record<HookPlace, number> = { resid_pre: 0, attn_out: 1, mlp_out: 2, resid_post: 3 };
+
+/** Hook points are numbered in the order in which the forward pass reaches them. */
+export function pointNumber({ layer, place }: HookPoint): number {
+  return layer * 4 + PLACES[place];
+}
+
+/** The number of the residual stream before a layer, or after the last for `layer` = the number of layers. */
+export function boundary(layer: number): number {
+  return layer * 4;
+}
+
+/** How many layers must be computed to reach a point. */
+export function depthOf({ layer, place }: HookPoint): number {
+  return place === 'resid_pre' ? layer : layer + 1;
+}
+
+export function addHook(hooks: Map<number, Hook[]>, point: number, hook: Hook): void {
+  const there = hooks.get(point);
+  if (there) there.push(hook);
+  else hooks.set(point, [hook]);
+}
+
+/** Words of a sequence and of a row in the kernel's tables: see `kernel/sequences.as`. */
+export const SEQUENCE_WORDS = 8;
+export const ROW_WORDS = 2;
+
+/** Tells the kernel that a sequence has no store of this kind. */
+const NO_STORE: SharedStore = { address: 0, layerBytes: 0, length: 0, lengthBefore: 0, changesAt: 0 };
+
+export function writeSequence(heap: Heap, address: number, sequence: Sequence, firstRow: number): void {
+  const { shared = NO_STORE, own = NO_STORE } = sequence;
+  heap
+    .words(address, SEQUENCE_WORDS)
+    .set([
+      ...[shared.address, shared.layerBytes, shared.length, shared.lengthBefore],
+      ...[shared.changesAt, own.address, own.layerBytes, firstRow],
+    ]);
+}

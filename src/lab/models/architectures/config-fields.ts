@@ -1,0 +1,15 @@
+/** Defines the fields of config.json that architectures have in common. */
+
+import { z } from 'zod';
+import type { Activation } from './model-spec.ts';
+
+export const count = z.number().int().positive();
+export const layerCount = count.max(1000);
+export const epsilon = z.number().nonnegative();
+export const activation = z
+  .enum(['gelu', 'gelu_python', 'gelu_new', 'gelu_fast', 'gelu_pytorch_tanh', 'silu', 'swish', 'relu'])
+  .transform((name): Activation => {
+    if (name === 'relu') return 'relu';
+    if (name === 'silu' || name === 'swish') return 'silu';
+    return name === 'gelu' || name === 'gelu_python' ? 'gelu' : 'gelu-tanh';
+  });
