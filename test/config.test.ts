@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseServerFlags } from '../src/cli/flags.ts';
 import { printConfig } from '../src/cli/print-config.ts';
+import { parseServerFlags } from '../src/cli/server-flags.ts';
 import { explainConfig, readConfig, readConfigFile, SETTINGS } from '../src/config.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 

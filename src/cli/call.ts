@@ -2,8 +2,8 @@
 
 import { CuvetteError, messageOf } from '../errors.ts';
 import { callBridge } from '../surfaces/bridge/client.ts';
+import { parseFlags } from './command-flags.ts';
 import { findServer } from './find-server.ts';
-import { parseFlags } from './parse-flags.ts';
 
 export async function main(args: string[]): Promise<number> {
   const { values, positionals } = parseFlags({

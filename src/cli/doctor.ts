@@ -15,8 +15,8 @@ import { openStore } from '../sessions/store.ts';
 import { chooseServer, chooseService } from '../surfaces/bridge/discovery.ts';
 import { readRecords } from '../surfaces/bridge/server-record.ts';
 import { VERSION } from '../version.ts';
-import { parseServerFlags } from './flags.ts';
-import { tryLanguages } from './trial-calls.ts';
+import { tryLanguages } from './doctor-languages.ts';
+import { parseServerFlags } from './server-flags.ts';
 
 interface Finding {
   name: string;

@@ -6,7 +6,7 @@ import { ancestorsOf } from '../process-tree.ts';
 import { type Caller, chooseServer, chooseService, isInsideAgent, sessionIn } from '../surfaces/bridge/discovery.ts';
 import type { BridgeRequest } from '../surfaces/bridge/protocol.ts';
 import { readRecords, type ServerRecord } from '../surfaces/bridge/server-record.ts';
-import { shellCommand } from './shell-command.ts';
+import { shellCommand } from './this-program.ts';
 
 export interface FindOptions {
   /** Start a server where there is none, even inside an agent. */

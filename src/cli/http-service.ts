@@ -18,12 +18,12 @@ import { createMcpHttp } from '../surfaces/mcp/http.ts';
 import { createAccess, isOpenToPages, OPEN_TO_PAGES } from '../surfaces/rest/access.ts';
 import { createApp } from '../surfaces/rest/app.ts';
 import type { Metrics } from '../surfaces/rest/metrics.ts';
+import { createVersions } from '../surfaces/rest/runtimes.ts';
 import { createStreamLogs } from '../surfaces/rest/stream-logs.ts';
-import { createVersions } from '../surfaces/rest/versions.ts';
 import { openHttpLab } from './http-lab.ts';
 import { listen } from './listen.ts';
 import { openServiceSessions, serviceFolders } from './service-sessions.ts';
-import { shellCommand } from './shell-command.ts';
+import { shellCommand } from './this-program.ts';
 
 export interface HttpService {
   readonly url: string;

@@ -15,9 +15,9 @@ import { drawRecord } from '../lab/report/terminal.ts';
 import { shown, type TerminalStyle, terminalStyle, wrapped } from '../lab/report/terminal-style.ts';
 import type { LabContext } from '../lab/workbench.ts';
 import { findPaths } from '../paths.ts';
-import { parseFlags } from './parse-flags.ts';
-import { shellCommand } from './shell-command.ts';
+import { parseFlags } from './command-flags.ts';
 import { stopSignal } from './stop-signal.ts';
+import { shellCommand } from './this-program.ts';
 
 /** As a shell has it for Ctrl-C. */
 const INTERRUPTED = 130;

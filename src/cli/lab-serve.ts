@@ -12,12 +12,12 @@ import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
 import { createLabApp } from '../surfaces/lab/app.ts';
 import { openTunnel, type Tunnel } from '../surfaces/lab/tunnel.ts';
+import { parseFlags } from './command-flags.ts';
 import { moved, welcome } from './lab-banner.ts';
 import { ENGINE_FLAGS, engineFrom } from './lab-engine.ts';
-import { chooseReach, type Tls } from './lab-reach.ts';
 import { takeToken } from './lab-token.ts';
+import { chooseReach, type Tls } from './lab-transport.ts';
 import { listen } from './listen.ts';
-import { parseFlags } from './parse-flags.ts';
 import { stopSignal } from './stop-signal.ts';
 
 const PORT = '8787';

@@ -16,8 +16,8 @@ import { createLabTools } from '../tools/lab.ts';
 import { projectFiles } from '../tools/lab-files.ts';
 import { createLabListing } from '../tools/lab-listing.ts';
 import type { OpenConfinement } from './confinement.ts';
-import { parseServerFlags } from './flags.ts';
-import { shellCommand } from './shell-command.ts';
+import { parseServerFlags } from './server-flags.ts';
+import { shellCommand } from './this-program.ts';
 
 interface Confined {
   foundation: Foundation;

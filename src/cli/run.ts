@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { CuvetteError, messageOf } from '../errors.ts';
 import { callBridge } from '../surfaces/bridge/client.ts';
 import type { BridgeEvent, BridgeRequest } from '../surfaces/bridge/protocol.ts';
+import { parseFlags } from './command-flags.ts';
 import { findServer } from './find-server.ts';
-import { parseFlags } from './parse-flags.ts';
 
 const BROKEN_PIPE = 141;
 

@@ -16,12 +16,12 @@ import { createMetrics } from '../surfaces/rest/metrics.ts';
 import { createLabTools } from '../tools/lab.ts';
 import { projectFiles } from '../tools/lab-files.ts';
 import { VERSION } from '../version.ts';
-import { parseServerFlags, type ServerFlags } from './flags.ts';
 import { type HttpService, openHttpService } from './http-service.ts';
 import { printConfig } from './print-config.ts';
+import { parseServerFlags, type ServerFlags } from './server-flags.ts';
 import { serviceBanner } from './service-banner.ts';
-import { shellCommand } from './shell-command.ts';
 import { stopSignal } from './stop-signal.ts';
+import { shellCommand } from './this-program.ts';
 
 export async function main(args: string[]): Promise<number | undefined> {
   const flags = parseServerFlags(args, 'serve');

@@ -6,8 +6,8 @@ import { CuvetteError, messageOf } from '../errors.ts';
 import { holdFolder } from '../files/folder.ts';
 import { safeName } from '../files/names.ts';
 import { openRegular } from '../files/regular.ts';
+import { intoWorkspace } from './caller-files.ts';
 import type { ToolContext } from './define-tool.ts';
-import { intoWorkspace } from './export-file.ts';
 
 export interface LabFiles {
   /** Its text, and its path as the caller knows it. */

@@ -6,8 +6,8 @@ import type { Primitive } from '../lab/primitives/primitive.ts';
 import { PRIMITIVES } from '../lab/primitives/table.ts';
 import * as shared from './arguments.ts';
 import { defineTool, type Tool, type ToolAnswer, type ToolContext } from './define-tool.ts';
-import { readDataset } from './lab-dataset.ts';
 import type { LabFiles } from './lab-files.ts';
+import { readDataset } from './prompts-file.ts';
 
 export interface LabToolsOptions {
   labsOf(context: ToolContext): Labs;

@@ -3,7 +3,7 @@
 import type { Tool } from './define-tool.ts';
 import { execute, getOutput, interrupt } from './execute.ts';
 import { addInterpreter, listInterpreters, stopInterpreter } from './interpreters.ts';
-import { exportSession, getSessionInfo, listVars, reset } from './scope.ts';
+import { exportSession, getSessionInfo, listVars, reset } from './session.ts';
 
 export const TOOLS: readonly Tool[] = [
   execute,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseServerFlags } from '../../src/cli/flags.ts';
+import { parseServerFlags } from '../../src/cli/server-flags.ts';
 import { readConfig, SETTINGS } from '../../src/config.ts';
 
 const GIB = 2 ** 30;

@@ -14,8 +14,8 @@ import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
 import type { LabListing } from '../../tools/lab-listing.ts';
 import { TOOLS } from '../../tools/registry.ts';
 import { VERSION } from '../../version.ts';
+import { shownSchema } from './compact-schema.ts';
 import { registerResources } from './resources.ts';
-import { shownSchema } from './shown-schema.ts';
 
 /** What a caller has of the lab. */
 export interface McpLab {

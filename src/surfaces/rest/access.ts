@@ -5,9 +5,9 @@ import { getPath } from 'hono/utils/url';
 import type { Config } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
+import { createTokenCheck } from './jwt.ts';
 import type { Principal, RestEnv } from './principal.ts';
-import { isSame, stripSecret } from './secrets.ts';
-import { createTokenCheck } from './token.ts';
+import { isSame, stripSecret } from './redaction.ts';
 
 export interface Access {
   /** Whether every program of this machine may come in, and nobody else. */

@@ -14,7 +14,7 @@ import type { Access } from './access.ts';
 import { execRoutes } from './exec.ts';
 import { streamRoutes } from './exec-stream.ts';
 import { fileRoutes } from './file-routes.ts';
-import { createGuards, guardJson, limitBody } from './guards.ts';
+import { createGuards, guardJson, limitBody } from './host-and-origin.ts';
 import { infoRoutes } from './info.ts';
 import type { Metrics } from './metrics.ts';
 import { serveDocument } from './openapi.ts';
@@ -22,8 +22,8 @@ import type { RestEnv } from './principal.ts';
 import { notFound, onError, refuseInvalid } from './problem.ts';
 import { programmaticRoutes } from './programmatic.ts';
 import { requestLog } from './request-log.ts';
+import { createVersions } from './runtimes.ts';
 import type { StreamLogs } from './stream-logs.ts';
-import { createVersions } from './versions.ts';
 
 export interface AppOptions {
   config: Config;

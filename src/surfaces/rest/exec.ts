@@ -5,16 +5,16 @@ import { CuvetteError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Calls, RunningCall } from '../../sessions/calls.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
+import { type JsonBody, jsonBody } from '../json-body.ts';
 import { goneSignal } from './caller.ts';
 import { type ExecAnswer, execAnswer, toAnswer } from './exec-answer.ts';
 import { type ExecBody, execBody, toCall } from './exec-request.ts';
-import { type JsonBody, jsonBody } from './json-body.ts';
+import { patientJson, writtenJson } from './keep-alive-json.ts';
 import { refusalOf } from './language-refusal.ts';
 import { lateFailure } from './late-failure.ts';
-import { patientJson, writtenJson } from './patient-json.ts';
 import type { RestEnv } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
-import type { Versions } from './versions.ts';
+import type { Versions } from './runtimes.ts';
 
 export interface ExecOptions {
   calls: Calls;

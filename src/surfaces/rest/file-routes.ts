@@ -6,7 +6,7 @@ import type { Context } from 'hono';
 import { CuvetteError } from '../../errors.ts';
 import { mayUse, resourceOf } from '../../files/sharing.ts';
 import type { StoredFile } from '../../files/store.ts';
-import { bytesOf } from './file-bytes.ts';
+import { bytesOf } from './file-download.ts';
 import {
   batchAnswer,
   fileList,
@@ -19,7 +19,7 @@ import {
   toSummary,
   toUploaded,
   uploadAnswer,
-} from './file-shapes.ts';
+} from './file-schemas.ts';
 import { type RestEnv, userOf } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
 import { takeUpload, type UploadOptions } from './upload.ts';

@@ -4,12 +4,12 @@ import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
 import type { Environment } from '../../interpreters/python/environment.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
-import { environmentSentence } from '../../tools/scope.ts';
+import { environmentSentence } from '../../tools/session.ts';
 import { VERSION } from '../../version.ts';
 import { NOBODY } from './access.ts';
 import type { RestEnv } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
-import type { Versions } from './versions.ts';
+import type { Versions } from './runtimes.ts';
 
 export interface InfoOptions {
   shared: SharedSessions;

@@ -10,7 +10,7 @@ import type { SessionChoice, SharedSessions } from '../../sessions/shared-sessio
 import type { ExecAnswer } from './exec-answer.ts';
 import { chooseSession, type ExecBody } from './exec-request.ts';
 import type { Principal } from './principal.ts';
-import type { Versions } from './versions.ts';
+import type { Versions } from './runtimes.ts';
 
 /** What a shell exits with when there is no such command. */
 const NOT_FOUND = 127;

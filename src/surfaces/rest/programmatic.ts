@@ -16,13 +16,13 @@ import {
   type ToolChannel,
 } from '../../sessions/tool-channel.ts';
 import { toolName } from '../../sessions/tool-names.ts';
+import { type JsonBody, jsonBody } from '../json-body.ts';
 import { goneSignal } from './caller.ts';
 import { answerOf, bodyOf, type ExecOptions } from './exec.ts';
 import { execBody, interpreterFor, listOf, toCall } from './exec-request.ts';
-import { type JsonBody, jsonBody } from './json-body.ts';
+import { patientJson, writtenJson } from './keep-alive-json.ts';
 import { refusalOf } from './language-refusal.ts';
 import { lateFailure } from './late-failure.ts';
-import { patientJson, writtenJson } from './patient-json.ts';
 import type { RestEnv } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
 

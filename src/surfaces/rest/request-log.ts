@@ -6,7 +6,7 @@ import { beginningOf } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
 import { outgoingOf } from './caller.ts';
 import type { RestEnv } from './principal.ts';
-import { hideCredentials, hideInText, hideSecret } from './secrets.ts';
+import { hideCredentials, hideInText, hideSecret } from './redaction.ts';
 
 type Secrets = Pick<Partial<Config>, 'apiKey' | 'pathSecret'>;
 

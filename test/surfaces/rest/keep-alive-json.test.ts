@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { CuvetteError } from '../../../src/errors.ts';
 import { escapeText, joinTexts, type LongText } from '../../../src/sessions/long-text.ts';
-import { type JsonBody, jsonBody } from '../../../src/surfaces/rest/json-body.ts';
-import { patientJson } from '../../../src/surfaces/rest/patient-json.ts';
+import { type JsonBody, jsonBody } from '../../../src/surfaces/json-body.ts';
+import { patientJson } from '../../../src/surfaces/rest/keep-alive-json.ts';
 
 const TEXT = 'a "line"\n🎉\u0000\u2028é\\';
 

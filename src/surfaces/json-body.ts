@@ -1,6 +1,6 @@
 /** JSON that is sent piece by piece, because texts in it are too long to be held in memory. */
 
-import { isLong } from '../../sessions/long-text.ts';
+import { isLong } from '../sessions/long-text.ts';
 
 export interface JsonBody {
   /** All of it, if it holds no long text. */

@@ -8,8 +8,8 @@ import { findClientSession } from '../sessions/client-session.ts';
 import { toNotebook, toScript } from '../sessions/notebook.ts';
 import { VERSION } from '../version.ts';
 import * as shared from './arguments.ts';
+import { writeExport } from './caller-files.ts';
 import { defineTool } from './define-tool.ts';
-import { writeExport } from './export-file.ts';
 
 export const reset = defineTool({
   name: 'reset',

@@ -4,7 +4,7 @@ import { realpathSync } from 'node:fs';
 import type { ParseArgsConfig } from 'node:util';
 import { type Config, explainConfig, readConfig, readConfigFile, SETTINGS, type SettingRow } from '../config.ts';
 import { CuvetteError } from '../errors.ts';
-import { parseFlags } from './parse-flags.ts';
+import { parseFlags } from './command-flags.ts';
 
 export interface ServerFlags {
   config: Config;

@@ -3,7 +3,7 @@
 import { chownSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { writeExport } from '../../src/tools/export-file.ts';
+import { writeExport } from '../../src/tools/caller-files.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const isRoot = process.getuid?.() === 0;

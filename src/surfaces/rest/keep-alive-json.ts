@@ -5,7 +5,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bytesOf } from '../bytes-of.ts';
-import { type JsonBody, jsonBody } from './json-body.ts';
+import { type JsonBody, jsonBody } from '../json-body.ts';
 
 export interface PatienceOptions {
   /** Aborted when the caller goes away. */

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { createAccess } from '../../../src/surfaces/rest/access.ts';
-import { createGuards, guardJson, limitBody } from '../../../src/surfaces/rest/guards.ts';
+import { createGuards, guardJson, limitBody } from '../../../src/surfaces/rest/host-and-origin.ts';
 import type { RestEnv } from '../../../src/surfaces/rest/principal.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 
