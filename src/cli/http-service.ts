@@ -18,7 +18,7 @@ import { createMcpHttp } from '../surfaces/mcp/http.ts';
 import { createAccess, isOpenToPages, OPEN_TO_PAGES } from '../surfaces/rest/access.ts';
 import { createApp } from '../surfaces/rest/app.ts';
 import type { Metrics } from '../surfaces/rest/metrics.ts';
-import { createVersions } from '../surfaces/rest/runtimes.ts';
+import { createRuntimes } from '../surfaces/rest/runtimes.ts';
 import { createStreamLogs } from '../surfaces/rest/stream-logs.ts';
 import { openHttpLab } from './http-lab.ts';
 import { listen } from './listen.ts';
@@ -138,7 +138,7 @@ export async function openHttpService(options: {
     warm,
     access: access.describe(),
     async languages() {
-      const runtimes = await createVersions(foundation.environment).all();
+      const runtimes = await createRuntimes(foundation.environment).all();
       const others = runtimes.filter(({ lang, version }) => lang !== 'py' && version !== null);
       return others.map(({ lang }) => (lang === 'cpp' ? 'c++' : lang === 'js' ? 'node' : lang)).join(' · ');
     },

@@ -4,7 +4,7 @@
  */
 
 import type { Spill, Spills } from '../files/spill.ts';
-import { bytesOf } from './bytes-of.ts';
+import { encodePieces } from './json-body.ts';
 
 export interface EventLog {
   /** Adds an event, as JSON. A promise says when there is room in memory for more; what comes after the last event is dropped. */
@@ -165,7 +165,7 @@ function framed({ pieces }: LastEvent, { before, after }: Frame, number: number)
     yield* pieces();
     yield after;
   }
-  return bytesOf(all());
+  return encodePieces(all());
 }
 
 async function skipLines(spill: Spill, from: number, lines: number): Promise<number> {

@@ -1,19 +1,22 @@
-/** JSON that is sent piece by piece, because texts in it are too long to be held in memory. */
+/** Serializes JSON piece by piece, because texts in it can be too long to be held in memory. */
 
 import { isLong } from '../sessions/long-text.ts';
 
+/** Characters of text that are encoded at once. */
+const MOST_AT_ONCE = 64 << 10;
+
 export interface JsonBody {
-  /** All of it, if it holds no long text. */
+  /** The whole JSON, if it holds no long text. */
   readonly whole: string | undefined;
-  /** Can be asked for again until `release`. */
+  /** Can be called again until `release`. */
   pieces(): AsyncIterable<string | Uint8Array>;
-  /** Bytes of long texts that are on the disk for it. */
+  /** Bytes of its long texts on the disk. */
   readonly size: number;
-  /** Gives up what it is read from. */
+  /** Deletes the long texts that it is read from. */
   release(): void;
 }
 
-/** Long texts may stand in the value, and in the objects that are its fields; they are kept by `source`. */
+/** Long texts, which `source` keeps, may stand in the value and in the objects that are its fields. */
 export function jsonBody(value: object, source: { size: number; release(): void } = NOTHING): JsonBody {
   const whole = hasLong(value) ? undefined : JSON.stringify(value);
   async function* pieces() {
@@ -27,13 +30,13 @@ const NOTHING = { size: 0, release() {} };
 
 async function* piecesOf(value: object): AsyncGenerator<string | Uint8Array> {
   let separator = '{';
-  for (const [key, one] of Object.entries(value)) {
-    if (one === undefined) continue;
+  for (const [key, field] of Object.entries(value)) {
+    if (field === undefined) continue;
     yield `${separator}${JSON.stringify(key)}:`;
     separator = ',';
-    if (isLong(one)) yield* quoted(one.escaped());
-    else if (isRecord(one)) yield* piecesOf(one);
-    else yield JSON.stringify(one);
+    if (isLong(field)) yield* quoted(field.escaped());
+    else if (isRecord(field)) yield* piecesOf(field);
+    else yield JSON.stringify(field);
   }
   yield '}';
 }
@@ -45,9 +48,23 @@ async function* quoted(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerat
 }
 
 function hasLong(value: object): boolean {
-  return Object.values(value).some((one) => isLong(one) || (isRecord(one) && Object.values(one).some(isLong)));
+  return Object.values(value).some((field) => isLong(field) || (isRecord(field) && Object.values(field).some(isLong)));
 }
 
 function isRecord(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Encodes text and bytes as one stream of bytes; short texts that follow each other become one chunk. */
+export async function* encodePieces(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
+  let text = '';
+  for await (const piece of pieces) {
+    if (typeof piece === 'string') text += piece;
+    if (text !== '' && (typeof piece !== 'string' || text.length >= MOST_AT_ONCE)) {
+      yield Buffer.from(text);
+      text = '';
+    }
+    if (typeof piece !== 'string') yield piece;
+  }
+  if (text !== '') yield Buffer.from(text);
 }

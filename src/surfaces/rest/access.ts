@@ -5,8 +5,8 @@ import { getPath } from 'hono/utils/url';
 import type { Config } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
+import type { Principal, RestEnv } from './caller.ts';
 import { createTokenCheck } from './jwt.ts';
-import type { Principal, RestEnv } from './principal.ts';
 import { isSame, stripSecret } from './redaction.ts';
 
 export interface Access {

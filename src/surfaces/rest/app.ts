@@ -11,6 +11,7 @@ import type { Foundation } from '../../sessions/foundation.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
 import type { McpHttp } from '../mcp/http.ts';
 import type { Access } from './access.ts';
+import type { RestEnv } from './caller.ts';
 import { execRoutes } from './exec.ts';
 import { streamRoutes } from './exec-stream.ts';
 import { fileRoutes } from './file-routes.ts';
@@ -18,11 +19,10 @@ import { createGuards, guardJson, limitBody } from './host-and-origin.ts';
 import { infoRoutes } from './info.ts';
 import type { Metrics } from './metrics.ts';
 import { serveDocument } from './openapi.ts';
-import type { RestEnv } from './principal.ts';
 import { notFound, onError, refuseInvalid } from './problem.ts';
 import { programmaticRoutes } from './programmatic.ts';
 import { requestLog } from './request-log.ts';
-import { createVersions } from './runtimes.ts';
+import { createRuntimes } from './runtimes.ts';
 import type { StreamLogs } from './stream-logs.ts';
 
 export interface AppOptions {
@@ -47,8 +47,8 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   const { config, access, foundation, shared, calls, metrics, files, logs, mcp, log } = options;
   const { environment } = foundation;
   metrics.gauge('cuvette_sessions_live', 'Sessions that are open now.', () => shared.size);
-  const versions = createVersions(environment, options.searchPath);
-  const exec = { calls, shared, versions, silence: config.keepAlive * 1000, log };
+  const runtimes = createRuntimes(environment, options.searchPath);
+  const exec = { calls, shared, runtimes, silence: config.keepAlive * 1000, log };
 
   const app = new OpenAPIHono<RestEnv>({
     defaultHook: refuseInvalid,
@@ -88,7 +88,7 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
     infoRoutes({
       shared,
       environment,
-      versions,
+      runtimes,
       sandbox: options.sandbox,
       settings: { maxSessions: config.maxSessions, timeout: config.timeout, ...options.folders },
     }),

@@ -7,7 +7,7 @@ import { languageOf, PYTHON_ALIASES } from '../../interpreters/process/languages
 import type { CallRequest } from '../../sessions/calls.ts';
 import { BUILTIN } from '../../sessions/interpreter-pool.ts';
 import type { SessionChoice } from '../../sessions/shared-sessions.ts';
-import type { Principal } from './principal.ts';
+import type { Principal } from './caller.ts';
 
 const LONGEST_TIMEOUT = 86_400_000;
 /** Of ids and names. */

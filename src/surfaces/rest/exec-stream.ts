@@ -12,12 +12,11 @@ import type { Execution } from '../../sessions/execution.ts';
 import type { SharedSession } from '../../sessions/shared-sessions.ts';
 import { streamOf, textOf } from '../../sessions/text.ts';
 import { jsonBody } from '../json-body.ts';
-import { goneSignal } from './caller.ts';
+import { goneSignal, type RestEnv } from './caller.ts';
 import { eventStream } from './event-stream.ts';
-import { answerOf, bodyOf, type ExecOptions } from './exec.ts';
+import type { ExecOptions } from './exec.ts';
+import { answerOf, bodyOf, languageRefusal } from './exec-answer.ts';
 import { execBody, toCall } from './exec-request.ts';
-import { refusalOf } from './language-refusal.ts';
-import type { RestEnv } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
 import type { StreamLog, StreamLogs } from './stream-logs.ts';
 
@@ -66,7 +65,7 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
       };
       return eventStream(log.read(0), { gone, silence, onEnd });
     } catch (error) {
-      const refusal = await refusalOf(error, given, principal, options);
+      const refusal = await languageRefusal(error, given, principal, options);
       const log = logs.detached(refusal.session_id, 0);
       log.add(JSON.stringify({ type: 'session', session_id: refusal.session_id }));
       log.add(JSON.stringify(eventOf({ type: 'stream', name: 'stderr', text: refusal.stderr })));
@@ -87,11 +86,7 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
       throw new CuvetteError('unknown_execution', `There is no execution with the event ${last}.`);
     const call = keptCall(shared, Number(number));
     const log = logs.detached(id, Number(number));
-    const unwatch = record(
-      call,
-      log,
-      answerOf(call, { lang: call.execution.record.interpreter, runtime_session_hint: undefined }, options),
-    );
+    const unwatch = record(call, log, answerOf(call, {}, options));
     const onEnd = () => {
       unwatch();
       log.remove();

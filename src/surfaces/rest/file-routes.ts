@@ -6,6 +6,7 @@ import type { Context } from 'hono';
 import { CuvetteError } from '../../errors.ts';
 import { mayUse, resourceOf } from '../../files/sharing.ts';
 import type { StoredFile } from '../../files/store.ts';
+import { type RestEnv, userOf } from './caller.ts';
 import { bytesOf } from './file-download.ts';
 import {
   batchAnswer,
@@ -20,7 +21,6 @@ import {
   toUploaded,
   uploadAnswer,
 } from './file-schemas.ts';
-import { type RestEnv, userOf } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
 import { takeUpload, type UploadOptions } from './upload.ts';
 

@@ -8,7 +8,7 @@ import { CuvetteError } from '../../errors.ts';
 import { readJsonBody } from '../../json-guard.ts';
 import { isLoopback } from '../../loopback.ts';
 import { isProtected, isPublic } from './access.ts';
-import type { RestEnv } from './principal.ts';
+import type { RestEnv } from './caller.ts';
 
 const LOCAL_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 const READING = ['GET', 'HEAD', 'OPTIONS'];

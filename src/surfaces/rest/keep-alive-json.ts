@@ -1,31 +1,30 @@
 /**
- * An answer in JSON to a call that may take long. After some silence the answer begins with white space, which JSON allows before a value,
- * so that no proxy takes the connection for a dead one. The status is 200 by then: what goes wrong later is told in the body.
+ * Answers a long call with JSON and keeps its connection alive: after some silence it sends white space, which JSON allows before a value,
+ * so that no proxy closes the connection as idle. The status 200 is sent by then, so a later error is reported in the body.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bytesOf } from '../bytes-of.ts';
-import { type JsonBody, jsonBody } from '../json-body.ts';
+import { encodePieces, type JsonBody, jsonBody } from '../json-body.ts';
 
-export interface PatienceOptions {
+export interface KeepAliveOptions {
   /** Aborted when the caller goes away. */
   gone: AbortSignal;
   /** Milliseconds of silence after which white space is sent. */
   silence: number;
-  /** What the caller is told of an error that came too late for a status. */
+  /** Builds the body for an error that came too late for a status. */
   onLate(error: unknown): object;
 }
 
 const HEADERS = { 'content-type': 'application/json' };
 const SPACE = Buffer.from('\n');
 
-/** For the definition of a route whose handler writes its JSON itself: the type then allows any response. */
+/** Declares the JSON of a route whose handler writes the response itself: the type then allows any response. */
 export function writtenJson<Schema>(schema: Schema): Record<string, { schema: Schema }> {
   return { 'application/json': { schema } };
 }
 
-/** Rejects as the work does, if that is soon enough. */
-export async function patientJson(work: Promise<JsonBody>, options: PatienceOptions): Promise<Response> {
+/** Rejects with the error of the work if that comes before anything was sent. */
+export async function keepAliveJson(work: Promise<JsonBody>, options: KeepAliveOptions): Promise<Response> {
   const { gone, silence, onLate } = options;
   const isReady = await isSettled(work, silence);
   if (isReady) return jsonResponse(await work, gone);
@@ -46,7 +45,7 @@ function jsonResponse(body: JsonBody, gone: AbortSignal): Response {
 }
 
 function streamed({ pieces, release }: Pick<JsonBody, 'pieces' | 'release'>, gone: AbortSignal): Response {
-  const bytes = bytesOf(pieces());
+  const bytes = encodePieces(pieces());
   let isOver = false;
   const end = () => {
     if (isOver) return;
@@ -73,15 +72,15 @@ function streamed({ pieces, release }: Pick<JsonBody, 'pieces' | 'release'>, gon
   return new Response(body, { headers: HEADERS });
 }
 
-/** True as soon as it has an outcome; false after so many milliseconds without one. */
-async function isSettled(work: Promise<unknown>, patience: number): Promise<boolean> {
+/** Resolves to true as soon as the work has an outcome, and to false after so many milliseconds without one. */
+async function isSettled(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
   const over = new AbortController();
   const settled = work.then(
     () => true,
     () => true,
   );
   try {
-    return await Promise.race([settled, sleep(patience, false, { signal: over.signal })]);
+    return await Promise.race([settled, sleep(milliseconds, false, { signal: over.signal })]);
   } finally {
     over.abort();
   }

@@ -5,7 +5,7 @@ import { matchedRoutes } from 'hono/route';
 import { languageNamed } from '../../interpreters/process/languages.ts';
 import { BUILTIN } from '../../sessions/interpreter-pool.ts';
 import type { ExecutionRecord } from '../../sessions/record.ts';
-import type { RestEnv } from './principal.ts';
+import type { RestEnv } from './caller.ts';
 import { CONTENT_TYPE, createRegistry } from './prometheus.ts';
 
 /** Seconds: from a warm call to the longest one that is usual. */

@@ -7,7 +7,7 @@ import type { ZodError } from 'zod';
 import { CuvetteError, type ErrorCode } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { retryAfterOf } from '../../sessions/admission.ts';
-import type { RestEnv } from './principal.ts';
+import type { RestEnv } from './caller.ts';
 import { hideSecret } from './redaction.ts';
 
 /** A path that is not there is the HTTP surface's own; all else is in the table of errors. */

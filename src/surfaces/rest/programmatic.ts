@@ -17,13 +17,11 @@ import {
 } from '../../sessions/tool-channel.ts';
 import { toolName } from '../../sessions/tool-names.ts';
 import { type JsonBody, jsonBody } from '../json-body.ts';
-import { goneSignal } from './caller.ts';
-import { answerOf, bodyOf, type ExecOptions } from './exec.ts';
+import { goneSignal, type RestEnv } from './caller.ts';
+import type { ExecOptions } from './exec.ts';
+import { answerOf, bodyOf, languageRefusal, lateFailure } from './exec-answer.ts';
 import { execBody, interpreterFor, listOf, toCall } from './exec-request.ts';
-import { patientJson, writtenJson } from './keep-alive-json.ts';
-import { refusalOf } from './language-refusal.ts';
-import { lateFailure } from './late-failure.ts';
-import type { RestEnv } from './principal.ts';
+import { keepAliveJson, writtenJson } from './keep-alive-json.ts';
 import { refuseInvalid } from './problem.ts';
 
 /** Milliseconds: questions that come together are asked together. */
@@ -127,7 +125,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     const owner = c.get('principal').id;
     const gone = goneSignal(c);
     const answerWith = (work: Promise<JsonBody>, run: () => Run | undefined) =>
-      patientJson(work, {
+      keepAliveJson(work, {
         gone,
         silence: options.silence,
         onLate: (error) => ({ ...lateFailure(error, run()?.call, options.log), status: 'error', error: FAILED }),
@@ -150,7 +148,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     };
     const refuse = async (error: unknown) => {
       const refused = { ...given, lang: langOf(given) };
-      const refusal = await refusalOf(error, refused, c.get('principal'), options);
+      const refusal = await languageRefusal(error, refused, c.get('principal'), options);
       return jsonBody({ ...refusal, status: 'error', error: refusal.stderr.trim() });
     };
     return answerWith(begin().catch(refuse), () => run);
@@ -255,8 +253,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
   }
 
   async function finish(run: Run): Promise<object> {
-    const { lang } = run;
-    const result = await answerOf(run.call, { lang, runtime_session_hint: undefined }, options);
+    const result = await answerOf(run.call, {}, options);
     const { record } = run.call.execution;
     const failed = run.isTimedOut
       ? 'Time limit exceeded'

@@ -4,8 +4,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import type { Config } from '../../config.ts';
 import { beginningOf } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
-import { outgoingOf } from './caller.ts';
-import type { RestEnv } from './principal.ts';
+import { outgoingOf, type RestEnv } from './caller.ts';
 import { hideCredentials, hideInText, hideSecret } from './redaction.ts';
 
 type Secrets = Pick<Partial<Config>, 'apiKey' | 'pathSecret'>;

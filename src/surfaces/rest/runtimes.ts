@@ -1,4 +1,4 @@
-/** What languages there are on this machine, by the names of their interpreters. */
+/** Reports which languages can be run on this machine, in which version and with which libraries. */
 
 import { LANGUAGES, PYTHON_ALIASES } from '../../interpreters/process/languages.ts';
 import { type Libraries, librariesOf } from '../../interpreters/process/libraries.ts';
@@ -8,7 +8,7 @@ import { searchPath } from '../../search-path.ts';
 import { BUILTIN } from '../../sessions/interpreter-pool.ts';
 
 export interface Runtime {
-  /** The short name: py, bash, js … */
+  /** The short name, such as py, bash or js. */
   lang: string;
   title: string;
   version: string | null;
@@ -17,16 +17,16 @@ export interface Runtime {
   aliases: string[];
 }
 
-export interface Versions {
+export interface Runtimes {
   languageOf(interpreter: string): string;
   versionOf(interpreter: string): Promise<string>;
   all(): Promise<Runtime[]>;
-  /** What programs in a language can use, by its short name; none for one that cannot be run. */
+  /** Lists the libraries of a language, given by its short name; none if it cannot be run. */
   libraries(lang: string): Promise<Libraries>;
 }
 
-/** `path` is where code looks for commands. */
-export function createVersions(environment: Environment, path: string[] = searchPath()): Versions {
+/** `path` holds the folders in which code looks for commands. */
+export function createRuntimes(environment: Environment, path: string[] = searchPath()): Runtimes {
   const short = (interpreter: string) =>
     LANGUAGES.find(({ name }) => name === interpreter)?.aliases[0] ?? PYTHON_ALIASES[0] ?? interpreter;
 

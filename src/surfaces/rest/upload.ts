@@ -8,7 +8,7 @@ import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/bus
 import { CuvetteError, toCuvetteError } from '../../errors.ts';
 import { resourceOf, sharedAs } from '../../files/sharing.ts';
 import type { FileStore, StoredFile } from '../../files/store.ts';
-import { type Principal, userOf } from './principal.ts';
+import { type Principal, userOf } from './caller.ts';
 
 export interface UploadOptions {
   files: FileStore;

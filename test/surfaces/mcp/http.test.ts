@@ -14,7 +14,7 @@ import { CuvetteError } from '../../../src/errors.ts';
 import type { ExecutionRecord } from '../../../src/sessions/record.ts';
 import { createSessions, type Sessions } from '../../../src/sessions/sessions.ts';
 import { createMcpHttp, type McpHttp } from '../../../src/surfaces/mcp/http.ts';
-import type { Principal } from '../../../src/surfaces/rest/principal.ts';
+import type { Principal } from '../../../src/surfaces/rest/caller.ts';
 import { TOOLS } from '../../../src/tools/registry.ts';
 import { ROOT, type Structured, useHome, waitFor } from '../../e2e/harness.ts';
 

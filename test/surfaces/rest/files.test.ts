@@ -16,8 +16,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { CuvetteError } from '../../../src/errors.ts';
 import { openFileStore, type StoredFile } from '../../../src/files/store.ts';
 import { packageFile } from '../../../src/package-root.ts';
+import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
 import { fileRoutes } from '../../../src/surfaces/rest/file-routes.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/principal.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const ID = /^[A-Za-z0-9_-]{21}$/;

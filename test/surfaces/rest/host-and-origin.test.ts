@@ -3,8 +3,8 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { createAccess } from '../../../src/surfaces/rest/access.ts';
+import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
 import { createGuards, guardJson, limitBody } from '../../../src/surfaces/rest/host-and-origin.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/principal.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 
 const KEY = { apiKey: 'the-key-of-the-house' };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CuvetteError } from '../../../src/errors.ts';
 import { escapeText, joinTexts, type LongText } from '../../../src/sessions/long-text.ts';
 import { type JsonBody, jsonBody } from '../../../src/surfaces/json-body.ts';
-import { patientJson } from '../../../src/surfaces/rest/keep-alive-json.ts';
+import { keepAliveJson } from '../../../src/surfaces/rest/keep-alive-json.ts';
 
 const TEXT = 'a "line"\n🎉\u0000\u2028é\\';
 
@@ -31,7 +31,7 @@ function later(): { work: Promise<JsonBody>; resolve(body: JsonBody): void; reje
 
 describe('an answer that is there in time', () => {
   it('has no white space, and its length is known', async () => {
-    const response = await patientJson(Promise.resolve(jsonBody({ a: TEXT })), optionsFor(60_000));
+    const response = await keepAliveJson(Promise.resolve(jsonBody({ a: TEXT })), optionsFor(60_000));
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json']);
     expect(await response.text()).toBe(JSON.stringify({ a: TEXT }));
   });
@@ -46,7 +46,7 @@ describe('an answer that is there in time', () => {
     };
     const long = longText(TEXT, TEXT);
     const value = { a: long, b: [1], left: undefined, run: { c: joinTexts(long, 'x'), d: joinTexts('y\n', long) } };
-    const response = await patientJson(Promise.resolve(jsonBody(value, source)), optionsFor(60_000));
+    const response = await keepAliveJson(Promise.resolve(jsonBody(value, source)), optionsFor(60_000));
     expect(source.isReleased).toBe(false);
     const twice = TEXT + TEXT;
     expect(await response.json()).toEqual({ a: twice, b: [1], run: { c: `${twice}x`, d: `y\n${twice}` } });
@@ -55,14 +55,14 @@ describe('an answer that is there in time', () => {
 
   it('is an error where the work fails', async () => {
     const failed = Promise.reject(new CuvetteError('rate_limited', 'Wait.'));
-    await expect(patientJson(failed, optionsFor(60_000))).rejects.toThrow('Wait.');
+    await expect(keepAliveJson(failed, optionsFor(60_000))).rejects.toThrow('Wait.');
   });
 });
 
 describe('an answer that takes longer than may be silent', () => {
   it('begins with white space, again and again, and is JSON in the end', async () => {
     const { work, resolve } = later();
-    const response = await patientJson(work, optionsFor(1));
+    const response = await keepAliveJson(work, optionsFor(1));
     const reader = response.body?.getReader();
     let text = '';
     for (let count = 0; count < 3; count += 1) text += Buffer.from((await reader?.read())?.value ?? []).toString();
@@ -76,7 +76,7 @@ describe('an answer that takes longer than may be silent', () => {
 
   it('tells an error in its body', async () => {
     const { work, reject } = later();
-    const response = await patientJson(work, optionsFor(1));
+    const response = await keepAliveJson(work, optionsFor(1));
     reject(new Error('It broke.'));
     expect([response.status, await response.json()]).toEqual([200, { stderr: 'Error: It broke.' }]);
   });
@@ -84,7 +84,7 @@ describe('an answer that takes longer than may be silent', () => {
   it('gives up what it would have been read from, if nobody is there any more', async () => {
     const { work, resolve } = later();
     const gone = new AbortController();
-    await patientJson(work, optionsFor(1, gone.signal));
+    await keepAliveJson(work, optionsFor(1, gone.signal));
     const released = new Promise<void>((release) => {
       gone.abort();
       resolve(jsonBody({ a: longText(TEXT) }, { size: 1, release }));

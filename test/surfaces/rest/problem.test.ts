@@ -8,8 +8,8 @@ import { streamText } from 'hono/streaming';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CuvetteError, toCuvetteError } from '../../../src/errors.ts';
+import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
 import { guardJson } from '../../../src/surfaces/rest/host-and-origin.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/principal.ts';
 import { notFound, onError, problem, refuseInvalid } from '../../../src/surfaces/rest/problem.ts';
 import { requestLog } from '../../../src/surfaces/rest/request-log.ts';
 
