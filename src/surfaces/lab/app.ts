@@ -11,10 +11,11 @@ import { ROUTED } from '../../lab/primitives/table.ts';
 import { EVENTS, HEADERS } from '../../lab/remote/wire.ts';
 import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
+import { isSameSecret } from '../rest/access.ts';
 import { goneSignal, type RestEnv } from '../rest/caller.ts';
-import { createGuards, limitBody } from '../rest/host-and-origin.ts';
+import { checkHostAndOrigin } from '../rest/host-and-origin.ts';
 import { notFound, onError } from '../rest/problem.ts';
-import { isSame } from '../rest/redaction.ts';
+import { limitBody } from '../rest/request-body.ts';
 import { lastOf, streamed } from './answers.ts';
 import { type CallLimits, createCalls } from './calls.ts';
 import { createModelCheck } from './model-check.ts';
@@ -39,10 +40,10 @@ export function createLabApp({ lab, token, host, names, log, limits }: LabAppOpt
   const app = new Hono<RestEnv>();
   app.onError(onError(log));
   app.notFound(notFound);
-  app.use(createGuards(readConfig({ host }, {}), names));
+  app.use(checkHostAndOrigin(readConfig({ host }, {}), names));
   app.use(async (c, next) => {
     const [, given = ''] = /^Bearer +(.+)$/i.exec(c.req.header('authorization') ?? '') ?? [];
-    if (!isSame(given, token))
+    if (!isSameSecret(given, token))
       throw new CuvetteError(
         'unauthorized',
         'This lab wants the token that it printed when it started, in the header Authorization: Bearer TOKEN.',

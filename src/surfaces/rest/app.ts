@@ -15,12 +15,13 @@ import type { RestEnv } from './caller.ts';
 import { execRoutes } from './exec.ts';
 import { streamRoutes } from './exec-stream.ts';
 import { fileRoutes } from './file-routes.ts';
-import { createGuards, guardJson, limitBody } from './host-and-origin.ts';
+import { checkHostAndOrigin } from './host-and-origin.ts';
 import { infoRoutes } from './info.ts';
 import type { Metrics } from './metrics.ts';
 import { serveDocument } from './openapi.ts';
 import { notFound, onError, refuseInvalid } from './problem.ts';
 import { programmaticRoutes } from './programmatic.ts';
+import { guardJson, limitBody } from './request-body.ts';
 import { requestLog } from './request-log.ts';
 import { createRuntimes } from './runtimes.ts';
 import type { StreamLogs } from './stream-logs.ts';
@@ -62,7 +63,7 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   app.onError(onError(log, config.pathSecret));
   app.notFound(notFound);
   if (config.logRequests) app.use(requestLog(log, config));
-  app.use(metrics.middleware, createGuards(config), access.middleware);
+  app.use(metrics.middleware, checkHostAndOrigin(config), access.middleware);
 
   const routes = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
   routes.use('/exec/*', limitBody(config.maxBody), guardJson());

@@ -1,11 +1,12 @@
-/** What keeps web pages of others from using a service on this machine through its user's browser; and the limits of a body. */
+/**
+ * Rejects requests that another site's web page makes through a user's browser: by DNS rebinding, which the Host header shows, and
+ * across origins (CSRF), which the Origin header shows. Allowed origins get CORS headers.
+ */
 
 import type { MiddlewareHandler } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import type { Config } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
-import { readJsonBody } from '../../json-guard.ts';
 import { isLoopback } from '../../loopback.ts';
 import { isProtected, isPublic } from './access.ts';
 import type { RestEnv } from './caller.ts';
@@ -15,8 +16,8 @@ const READING = ['GET', 'HEAD', 'OPTIONS'];
 const EXPOSED = ['Content-Disposition', 'Content-Length', 'ETag', 'Mcp-Session-Id', 'Retry-After', 'WWW-Authenticate'];
 const PREFLIGHT_AGE = 600;
 
-/** Stands before access: a browser asks for leave without a credential. Beside this machine's names, `others` are answered to. */
-export function createGuards(config: Config, others: () => string[] = () => []): MiddlewareHandler<RestEnv> {
+/** Runs before access control, because a CORS preflight carries no credential. `others` are names to answer to beside this machine's own. */
+export function checkHostAndOrigin(config: Config, others: () => string[] = () => []): MiddlewareHandler<RestEnv> {
   const { corsOrigins } = config;
   const isForAll = corsOrigins.includes('*');
   const allow = cors({
@@ -25,7 +26,7 @@ export function createGuards(config: Config, others: () => string[] = () => []):
     exposeHeaders: EXPOSED,
     maxAge: PREFLIGHT_AGE,
   });
-  // With a credential to show, a page that points a name of its own here gains nothing.
+  // DNS rebinding gains a page nothing where callers must show a credential.
   const hosts =
     isLoopback(config.host) && !isProtected(config)
       ? [...new Set([...LOCAL_NAMES, bracketed(config.host)])]
@@ -53,34 +54,7 @@ export function createGuards(config: Config, others: () => string[] = () => []):
   };
 }
 
-/** For requests that are held in memory; an upload has limits of its own. */
-export function limitBody(maxSize: number): MiddlewareHandler {
-  const refuse = () => {
-    throw new CuvetteError(
-      'too_large',
-      `The body of the request is larger than ${maxSize} bytes. Send less, upload it as a file, or raise --max-body (CUVETTE_MAX_BODY).`,
-    );
-  };
-  const count = bodyLimit({ maxSize, onError: refuse });
-  return (c, next) => {
-    const length = c.req.header('content-length');
-    // To count, Node's request must be made into a web request as a whole; a length that is told is one that Node sees kept.
-    if (length === undefined) return count(c, next);
-    return Number(length) > maxSize ? refuse() : next();
-  };
-}
-
-/** A body that says it is JSON is looked at before any route parses it. */
-export function guardJson(): MiddlewareHandler {
-  return async (c, next) => {
-    if (!/json/i.test(c.req.header('content-type') ?? '')) return next();
-    const text = await readJsonBody(c.req.raw);
-    c.req.json = async () => JSON.parse(text);
-    return next();
-  };
-}
-
-/** The name in a Host header, without the port; empty for what is none. */
+/** Returns the name in a Host header without the port, or nothing if it is malformed. */
 function nameOf(host: string): string {
   return /^(\[[\da-f:.]+\]|[^:@/\s[\]]+)(:\d+)?$/i.exec(host)?.[1]?.toLowerCase() ?? '';
 }
@@ -89,7 +63,7 @@ function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host.toLowerCase();
 }
 
-/** A proxy in front may speak TLS where the service does not, so the scheme does not count. */
+/** The scheme does not count, because a proxy in front may speak TLS where the service does not. */
 function isOwn(origin: string, host: string): boolean {
   if (!/^https?:\/\//.test(origin) || !URL.canParse(origin)) return false;
   const { protocol, host: from } = new URL(origin);

@@ -1,4 +1,4 @@
-/** LibreChat's tokens: checks a signed token against a public key or a set of keys, and says whom it speaks for. */
+/** Verifies JWTs, as LibreChat signs them, against a public key or a JSON Web Key Set, and derives the principal from their claims. */
 
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -12,13 +12,13 @@ const ALGORITHMS = ['EdDSA', 'RS256'];
 const CLOCK_SKEW = 30;
 const FETCH_TIME = 5000;
 
-/** LibreChat names this tenant where it has none. */
+/** LibreChat writes this tenant where it has none. */
 const NO_TENANT = 'legacy';
 
 const claims = z.object({ sub: z.string().min(1), tenant_id: z.string().optional() });
 
-/** Nothing if no key is configured. A token that is not good makes the check throw. */
-export function createTokenCheck(config: Config): ((token: string) => Promise<Principal>) | undefined {
+/** Returns nothing if no key is configured. The check throws for an invalid token. */
+export function createJwtCheck(config: Config): ((token: string) => Promise<Principal>) | undefined {
   const sources: JWTVerifyGetKey[] = [];
   if (config.jwtPublicKey) {
     const key = readPublicKey(config.jwtPublicKey);
@@ -52,7 +52,7 @@ export function createTokenCheck(config: Config): ((token: string) => Promise<Pr
   };
 }
 
-/** Encoded, so that no tenant can be written that looks like another's user. */
+/** Encodes the tenant, so that none can be written that looks like another tenant's user. */
 function principalOf({ sub, tenant_id }: z.infer<typeof claims>): Principal {
   const tenant = tenant_id || NO_TENANT;
   const user = `user:${sub}`;

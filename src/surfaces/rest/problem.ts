@@ -8,7 +8,7 @@ import { CuvetteError, type ErrorCode } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { retryAfterOf } from '../../sessions/admission.ts';
 import type { RestEnv } from './caller.ts';
-import { hideSecret } from './redaction.ts';
+import { hidePathSecret } from './redaction.ts';
 
 /** A path that is not there is the HTTP surface's own; all else is in the table of errors. */
 type ProblemCode = ErrorCode | 'not_found';
@@ -34,7 +34,7 @@ export function onError(log: Logger, pathSecret?: string): ErrorHandler<RestEnv>
     const { status } = describe(error);
     const isGone = c.req.raw.signal.aborted;
     log[status < 500 || isGone ? 'debug' : 'error'](
-      { err: error, method: c.req.method, path: hideSecret(c.req.path, pathSecret), status },
+      { err: error, method: c.req.method, path: hidePathSecret(c.req.path, pathSecret), status },
       'request failed',
     );
     return problem(error);
@@ -55,7 +55,7 @@ export const notFound: NotFoundHandler<RestEnv> = (c) =>
   answer({
     status: 404,
     code: 'not_found',
-    detail: `There is no ${c.req.method} ${hideSecret(c.req.path)} here. GET / lists what there is.`,
+    detail: `There is no ${c.req.method} ${hidePathSecret(c.req.path)} here. GET / lists what there is.`,
   });
 
 /** For OpenAPIHono's `defaultHook`: what does not fit the schema of a request. */

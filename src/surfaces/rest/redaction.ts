@@ -1,27 +1,13 @@
-/** Secrets in requests: comparing them so that time tells nothing, and keeping them out of sight. */
+/** Redacts secrets from paths, queries and texts before they are logged or shown. */
 
-import { createHash, timingSafeEqual } from 'node:crypto';
-
-/** An empty secret is never right. */
-export function isSame(given: string, secret: string): boolean {
-  return timingSafeEqual(hash(given), hash(secret)) && secret !== '';
-}
-
-/** The path behind /k/SECRET; nothing if the path does not begin so. */
-export function stripSecret(path: string, secret: string): string | undefined {
-  const [, given, rest] = /^\/+k\/([^/]+)(\/.*)?$/s.exec(path) ?? [];
-  if (given === undefined || !isSame(given, secret)) return undefined;
-  return rest ?? '/';
-}
-
-/** Takes out whatever stands where a secret would, which may be one with a slip in it; and the secret, wherever it stands. */
-export function hideSecret(path: string, secret?: string): string {
+/** Redacts what stands behind `/k/`, which may be the secret mistyped, and the secret itself wherever it stands. */
+export function hidePathSecret(path: string, secret?: string): string {
   const hidden = path.replace(/\/k(\/|%2f)[^/]+/gi, '/k/***');
   return secret ? hidden.replaceAll(secret, '***') : hidden;
 }
 
-/** The query with the values of credentials left out. */
-export function hideCredentials(query: string): string {
+/** Redacts the values of query parameters whose names suggest a credential. */
+export function hideQueryCredentials(query: string): string {
   return query.replace(/([^?&=]*)=([^&]*)/g, (pair, name: string) =>
     /key|token|secret|pass|auth|cred|sig/i.test(decode(name)) ? `${name}=***` : pair,
   );
@@ -30,7 +16,7 @@ export function hideCredentials(query: string): string {
 const SECRET_NAME = '(?:key|token|secret|passw|pwd|auth|cred|cookie|signature)[\\w-]{0,40}';
 const LIKE_SECRETS = [
   /((?:Bearer|Basic)\s+)[^\s"'\\]+/gi,
-  // What is assigned to a name that says so: in JSON; in code that stands in a string of JSON; without quotes.
+  // Values assigned to a name that suggests a secret: in JSON; in code inside a JSON string; without quotes.
   new RegExp(`(${SECRET_NAME}"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'gi'),
   new RegExp(`(${SECRET_NAME}(?:\\\\*["'])?\\]?\\s*[:=]\\s*\\\\+")(?:(?!\\\\+").)*`, 'gis'),
   new RegExp(`(${SECRET_NAME}(?:\\\\*["'])?\\]?\\s*[:=]\\s*')[^']*`, 'gi'),
@@ -40,8 +26,8 @@ const LIKE_SECRETS = [
   /(-----BEGIN [^-]*PRIVATE KEY-----)[^-]*/g,
 ];
 
-/** A text with whatever is, or looks like, a secret left out; `secrets` wherever they stand. */
-export function hideInText(text: string, secrets: string[]): string {
+/** Redacts the given secrets and everything that looks like one. */
+export function hideSecretsInText(text: string, secrets: string[]): string {
   let hidden = text;
   for (const secret of secrets) hidden = hidden.replaceAll(secret, '***');
   for (const pattern of LIKE_SECRETS) hidden = hidden.replace(pattern, '$1***');
@@ -54,8 +40,4 @@ function decode(text: string): string {
   } catch {
     return text;
   }
-}
-
-function hash(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts';
 import { beginningOf } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
 import { outgoingOf, type RestEnv } from './caller.ts';
-import { hideCredentials, hideInText, hideSecret } from './redaction.ts';
+import { hidePathSecret, hideQueryCredentials, hideSecretsInText } from './redaction.ts';
 
 type Secrets = Pick<Partial<Config>, 'apiKey' | 'pathSecret'>;
 
@@ -24,7 +24,7 @@ export function requestLog(log: Logger, { apiKey, pathSecret }: Secrets = {}): M
       lines.info(
         {
           method: c.req.method,
-          path: hideSecret(pathOf(c), pathSecret),
+          path: hidePathSecret(pathOf(c), pathSecret),
           status: c.res.status,
           ms: Math.round((performance.now() - started) * 10) / 10,
           bytes,
@@ -42,14 +42,14 @@ export function requestLog(log: Logger, { apiKey, pathSecret }: Secrets = {}): M
 
 /** Secrets are taken out before it is cut: half of one is one, too. */
 function previewOf(request: Request, secrets: string[]): string | undefined {
-  const hidden = hideInText(beginningOf(request) ?? '', secrets);
+  const hidden = hideSecretsInText(beginningOf(request) ?? '', secrets);
   if (hidden === '') return undefined;
   return hidden.length > LONGEST_PREVIEW ? `${hidden.slice(0, LONGEST_PREVIEW)}…` : hidden;
 }
 
 function pathOf(c: Context): string {
   const { search } = new URL(c.req.url);
-  return c.req.path + hideCredentials(search);
+  return c.req.path + hideQueryCredentials(search);
 }
 
 function lengthOf(response: Response): number | null {

@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { createAccess } from '../../../src/surfaces/rest/access.ts';
 import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
-import { createGuards, guardJson, limitBody } from '../../../src/surfaces/rest/host-and-origin.ts';
+import { checkHostAndOrigin } from '../../../src/surfaces/rest/host-and-origin.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
+import { guardJson, limitBody } from '../../../src/surfaces/rest/request-body.ts';
 
 const KEY = { apiKey: 'the-key-of-the-house' };
 const CHAT = 'https://chat.example.com';
@@ -15,7 +16,7 @@ function service(flags: Record<string, unknown> = {}) {
   const access = createAccess(config);
   const app = new Hono<RestEnv>({ getPath: access.getPath });
   app.onError(onError(pino({ level: 'silent' })));
-  app.use(createGuards(config), access.middleware);
+  app.use(checkHostAndOrigin(config), access.middleware);
   app.all('*', (c) => c.text('done', 200, { 'content-disposition': 'attachment' }));
   return app;
 }
@@ -57,7 +58,7 @@ describe('on this machine', () => {
     const names = ['one.example'];
     const tunnelled = new Hono<RestEnv>();
     tunnelled.onError(onError(pino({ level: 'silent' })));
-    tunnelled.use(createGuards(readConfig({}, {}), () => names));
+    tunnelled.use(checkHostAndOrigin(readConfig({}, {}), () => names));
     tunnelled.all('*', (c) => c.text('done'));
     expect(await status(tunnelled, 'POST', { host: 'one.example' })).toBe(200);
     names.splice(0, 1, 'two.example');

@@ -9,8 +9,8 @@ import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CuvetteError, toCuvetteError } from '../../../src/errors.ts';
 import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
-import { guardJson } from '../../../src/surfaces/rest/host-and-origin.ts';
 import { notFound, onError, problem, refuseInvalid } from '../../../src/surfaces/rest/problem.ts';
+import { guardJson } from '../../../src/surfaces/rest/request-body.ts';
 import { requestLog } from '../../../src/surfaces/rest/request-log.ts';
 
 const SECRET = 'Zq3-xk_9Lm2pQr7T';
