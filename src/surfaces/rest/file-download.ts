@@ -1,12 +1,12 @@
-/** The answer to a download: headers that let no browser run what it got, ranges, and bytes that are not sent twice. */
+/** Answers a download: with headers that keep a browser from running the file, ranges, and 304 for a file that the client has. */
 
 import type { FileHandle } from 'node:fs/promises';
 import { harmlessType } from '../../files/content-type.ts';
 import { rangeOf, streamRange } from '../../files/range.ts';
 import type { StoredFile } from '../../files/store.ts';
 
-/** The bytes under an id never change, so its etag is as good as they are. */
-export async function bytesOf(request: Request, file: StoredFile, handle: FileHandle): Promise<Response> {
+/** The bytes under an id never change, so the etag identifies them. */
+export async function downloadResponse(request: Request, file: StoredFile, handle: FileHandle): Promise<Response> {
   const { size } = await handle.stat();
   const etag = `"${file.etag}"`;
   const headers = new Headers({
@@ -26,7 +26,7 @@ export async function bytesOf(request: Request, file: StoredFile, handle: FileHa
 
   const isKnown = (request.headers.get('if-none-match') ?? '')
     .split(',')
-    .some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag);
+    .some((known) => known.trim() === '*' || known.trim().replace(/^W\//, '') === etag);
   if (isKnown) return withoutBody(304);
 
   const condition = request.headers.get('if-range');
@@ -44,7 +44,7 @@ export async function bytesOf(request: Request, file: StoredFile, handle: FileHa
   return new Response(streamRange(handle, { start, end }), { status, headers });
 }
 
-/** The last part of a name, for a header: RFC 8187 leaves few characters as they are. */
+/** Encodes the last part of a name for a header, as RFC 8187 asks. */
 function encoded(name: string): string {
   const last = name.slice(name.lastIndexOf('/') + 1);
   return encodeURIComponent(last).replace(

@@ -1,4 +1,4 @@
-/** What the file routes say of a file: one schema for each dialect, and a file in its shape. */
+/** Defines how the file routes describe a file: a schema for each client dialect, and the conversion of a stored file to it. */
 
 import { extname } from 'node:path';
 import { z } from '@hono/zod-openapi';
@@ -119,11 +119,11 @@ export function toUploaded({ filename, file }: { filename: string; file: StoredF
   };
 }
 
-export function toBatchFile(one: Uploaded): z.infer<typeof batchFile> {
-  if ('file' in one) return { status: 'success', ...toUploaded(one) };
-  const { code, message } = one.error;
+export function toBatchFile(upload: Uploaded): z.infer<typeof batchFile> {
+  if ('file' in upload) return { status: 'success', ...toUploaded(upload) };
+  const { code, message } = upload.error;
   const error = code === 'internal' ? 'It could not be stored.' : message;
-  return { status: 'error', filename: one.filename, error };
+  return { status: 'error', filename: upload.filename, error };
 }
 
 export function toSummary(file: StoredFile): z.infer<typeof fileSummary> {
