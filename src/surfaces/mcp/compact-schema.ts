@@ -1,18 +1,18 @@
-/** Schemas as clients are shown them: without what a model pays for and has no use for. `callTool` checks the input, once, for every surface. */
+/** Shortens the schemas that clients are sent: leaves out what costs a model tokens and does not help it. `callTool` validates input, for every surface. */
 
 import type { StandardSchemaWithJSON } from '@modelcontextprotocol/server';
 import type * as z from 'zod';
 
-/** Lengths are checked all the same, and refused with a sentence. */
+/** These are checked all the same, and a violation is refused with a sentence. */
 const LEFT_OUT = ['$schema', 'additionalProperties', 'maxLength', 'minLength', 'maxItems', 'minItems', 'pattern'];
 
 type Json = Record<string, unknown>;
 
-// Over HTTP every request has a server of its own: what is dear to make is made once, for all of them.
-const shown = new WeakMap<z.ZodObject, StandardSchemaWithJSON>();
+// Over HTTP every request has a server of its own, so schemas are cached across servers.
+const compacted = new WeakMap<z.ZodObject, StandardSchemaWithJSON>();
 
-export function shownSchema(schema: z.ZodObject): StandardSchemaWithJSON {
-  const known = shown.get(schema);
+export function compactSchema(schema: z.ZodObject): StandardSchemaWithJSON {
+  const known = compacted.get(schema);
   if (known) return known;
   const { jsonSchema } = schema['~standard'];
   const made: StandardSchemaWithJSON = {
@@ -23,7 +23,7 @@ export function shownSchema(schema: z.ZodObject): StandardSchemaWithJSON {
       jsonSchema: { input: once(jsonSchema.input), output: once(jsonSchema.output) },
     },
   };
-  shown.set(schema, made);
+  compacted.set(schema, made);
   return made;
 }
 
@@ -46,7 +46,7 @@ function compact(schema: Json): Json {
   return Object.fromEntries(entries);
 }
 
-/** The names in it are those of arguments, none of which is noise. */
+/** Keeps every key, because these are names of arguments and not keywords of the schema. */
 function mapped(properties: Json): Json {
   return Object.fromEntries(
     Object.entries(properties).map(([name, value]) => [name, isObject(value) ? compact(value) : value]),
@@ -54,7 +54,7 @@ function mapped(properties: Json): Json {
 }
 
 function isNoise(key: string, value: unknown): boolean {
-  // What an object of any names holds is no noise.
+  // A schema here says what an object with arbitrary keys holds.
   if (key === 'additionalProperties') return typeof value === 'boolean';
   if (key === 'propertyNames') return true;
   const isBoundless = (key === 'minimum' || key === 'maximum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;

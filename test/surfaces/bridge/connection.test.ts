@@ -3,12 +3,12 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Connection, openConnection, type RequestLimits } from '../../../src/surfaces/bridge/connection.ts';
+import { type BridgeConnection, openBridgeConnection, type RequestLimits } from '../../../src/surfaces/bridge/connection.ts';
 import { createBridgeHttp } from '../../../src/surfaces/bridge/http.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-const IMPATIENT: RequestLimits = { most: 1000, patience: 100 };
-const PATIENT: RequestLimits = { most: 1000, patience: 60_000 };
+const IMPATIENT: RequestLimits = { mostBytes: 1000, deadline: 100 };
+const PATIENT: RequestLimits = { mostBytes: 1000, deadline: 60_000 };
 
 interface Asked {
   lines: string[];
@@ -20,9 +20,9 @@ interface Asked {
 async function open(limits: RequestLimits, work: (signal: AbortSignal) => Promise<string> = async () => 'done') {
   const path = join(temporaryFolder(), 's');
   const asked: Asked = { lines: [], inputs: [], signals: [] };
-  const connections = new Map<Socket, Connection>();
+  const connections = new Map<Socket, BridgeConnection>();
   const http = createBridgeHttp({
-    most: limits.most,
+    mostBytes: limits.mostBytes,
     connectionOf: ({ socket }) => connections.get(socket),
     async execute(input, signal) {
       asked.inputs.push(input);
@@ -31,7 +31,7 @@ async function open(limits: RequestLimits, work: (signal: AbortSignal) => Promis
     },
   });
   const server = createServer((socket) => {
-    const connection = openConnection(
+    const connection = openBridgeConnection(
       socket,
       {
         http,
@@ -143,7 +143,7 @@ describe('a request that is too large', () => {
 
 describe('an answer', () => {
   it('may take longer than a request may', async () => {
-    const { path } = await open({ most: 1000, patience: 1500 }, async () => {
+    const { path } = await open({ mostBytes: 1000, deadline: 1500 }, async () => {
       await sleep(2500);
       return 'late';
     });
@@ -200,14 +200,14 @@ describe('by HTTP', () => {
   });
 
   it('a body that is nested too deeply is refused before it is parsed', async () => {
-    const { path, asked } = await open({ most: 3_000_000, patience: 60_000 });
+    const { path, asked } = await open({ mostBytes: 3_000_000, deadline: 60_000 });
     const { status, body } = await post(path, '['.repeat(2_000_000));
     expect([status, JSON.parse(body).detail]).toEqual([400, expect.stringContaining('nested')]);
     expect(asked.inputs).toEqual([]);
   });
 
   it('a request in many pieces arrives whole', async () => {
-    const { path, asked } = await open({ most: 3_000_000, patience: 60_000 });
+    const { path, asked } = await open({ mostBytes: 3_000_000, deadline: 60_000 });
     const code = Array.from({ length: 200_000 }, (_, index) => `é${index}`).join('\n');
     const body = JSON.stringify({ code });
     const bytes = Buffer.from(`${HEAD}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
