@@ -1,4 +1,4 @@
-/** Prompts from a file of the project, so that an agent need not write thousands of them into a call. */
+/** Parses a file of prompts, so that an agent need not write thousands of them into a call. */
 
 import { extname } from 'node:path';
 import * as z from 'zod';
@@ -16,8 +16,8 @@ const rowSchema = z.union([
 
 type Row = { prompt: string; label?: number | undefined; pair_id?: unknown; template_id?: unknown };
 
-/** What the file gives for the arguments of the same meaning: fields that every row has. */
-export function readDataset({ path, text }: { path: string; text: string }): Record<string, unknown[]> {
+/** Returns the columns of the file as arguments: prompts, and of the other fields those that every row has. */
+export function readPromptsFile({ path, text }: { path: string; text: string }): Record<string, unknown[]> {
   const rows = readRows(path, text);
   if (rows.length === 0) throw new CuvetteError('invalid_input', `${path} has no prompts. ${FORM}`);
   const columns = Object.entries(COLUMNS).flatMap(([argument, name]) => {

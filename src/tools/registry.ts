@@ -1,4 +1,4 @@
-/** Every tool, in the order in which it is listed. All surfaces are fed from here. */
+/** Lists every tool that is not the lab's, in the order in which all surfaces show them. */
 
 import type { Tool } from './define-tool.ts';
 import { execute, getOutput, interrupt } from './execute.ts';

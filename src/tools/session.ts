@@ -1,4 +1,4 @@
-/** The session's own state: `reset`, `list_vars`, `get_session_info`, `export_session`. */
+/** Defines the tools for a session's state: `reset`, `list_vars`, `get_session_info`, `export_session`. */
 
 import * as z from 'zod';
 import { messageOf } from '../errors.ts';
@@ -7,20 +7,19 @@ import type { Environment } from '../interpreters/python/environment.ts';
 import { findClientSession } from '../sessions/client-session.ts';
 import { toNotebook, toScript } from '../sessions/notebook.ts';
 import { VERSION } from '../version.ts';
-import * as shared from './arguments.ts';
 import { writeExport } from './caller-files.ts';
-import { defineTool } from './define-tool.ts';
+import { ARGUMENTS, CHANGES, DESTROYS, defineTool, READS } from './define-tool.ts';
 
 export const reset = defineTool({
   name: 'reset',
   title: 'Reset',
   description:
     'Start an interpreter afresh: variables, imports and what runs are gone for good; files and history stay.',
-  input: z.object({ interpreter: shared.interpreter, session: shared.session }),
+  input: z.object({ interpreter: ARGUMENTS.interpreter, session: ARGUMENTS.session }),
   output: z.object({ removed: z.number() }),
-  annotations: shared.DESTROYS,
-  async handler({ interpreter, session }, context) {
-    const removed = await context.sessions.use(session, (held) => held.reset(interpreter));
+  annotations: DESTROYS,
+  async handler({ interpreter, session: id }, context) {
+    const removed = await context.sessions.use(id, (session) => session.reset(interpreter));
     return { text: `Scope cleared (${removed} item${removed === 1 ? '' : 's'} removed)`, structured: { removed } };
   },
 });
@@ -30,16 +29,16 @@ export const listVars = defineTool({
   title: 'List variables',
   description: 'Names defined in an interpreter, in alphabetical order. Waits for running code.',
   input: z.object({
-    interpreter: shared.interpreter,
-    session: shared.session,
+    interpreter: ARGUMENTS.interpreter,
+    session: ARGUMENTS.session,
     details: z.boolean().default(false).describe('With type, shape and size, one a line.'),
   }),
   output: z.object({
     variables: z.array(variableSchema),
   }),
-  annotations: shared.READS,
-  async handler({ interpreter, session, details }, context) {
-    const variables = await context.sessions.use(session, (held) => held.variables(interpreter));
+  annotations: READS,
+  async handler({ interpreter, session: id, details }, context) {
+    const variables = await context.sessions.use(id, (session) => session.variables(interpreter));
     const text = details ? variables.map(described).join('\n') : variables.map(({ name }) => name).join(', ');
     return { text: text || 'No variables defined', structured: { variables } };
   },
@@ -50,7 +49,7 @@ export const getSessionInfo = defineTool({
   title: 'Session info',
   description:
     'Where this session lives: id, folders, socket, client process and transcript, Python environment, sandbox, what runs now.',
-  input: z.object({ session: shared.session }),
+  input: z.object({ session: ARGUMENTS.session }),
   output: z.object({
     session: z.string(),
     project_directory: z.string(),
@@ -68,17 +67,17 @@ export const getSessionInfo = defineTool({
     executions: z.number(),
     running: z.array(z.number()),
   }),
-  annotations: shared.READS,
-  async handler({ session }, context) {
+  annotations: READS,
+  async handler({ session: id }, context) {
     const { sessions } = context;
     const client = sessions.agent ? findClientSession() : undefined;
-    const about = await sessions.use(session, (held) => ({
-      session: held.id,
-      // Who has only a workspace here knows it by what code calls it, and has no use for where it is.
-      project_directory: held.limits.isShared ? sessions.project : held.project,
-      output_directory: held.limits.isShared ? sessions.project : held.folder,
-      executions: held.size,
-      running: held.pending().map(({ record }) => record.number),
+    const about = await sessions.use(id, (session) => ({
+      session: session.id,
+      // A caller of the service knows its workspace only by the path that code sees.
+      project_directory: session.limits.isShared ? sessions.project : session.project,
+      output_directory: session.limits.isShared ? sessions.project : session.folder,
+      executions: session.size,
+      running: session.pending().map(({ record }) => record.number),
     }));
     const { executions, running, ...folders } = about;
     const info = {
@@ -112,22 +111,22 @@ export const exportSession = defineTool({
   input: z.object({
     format: z.enum(['notebook', 'script']).default('notebook'),
     path: z.string().max(4096).optional().describe("Relative to the project; default: in the session's output folder."),
-    session: shared.session,
+    session: ARGUMENTS.session,
   }),
   output: z.object({ path: z.string(), cells: z.number() }),
-  annotations: shared.CHANGES,
-  async handler({ format, path, session }, context) {
-    return context.sessions.use(session, async (held) => {
-      const records = held
+  annotations: CHANGES,
+  async handler({ format, path, session: id }, context) {
+    return context.sessions.use(id, async (session) => {
+      const records = session
         .history()
         .filter((record) => record.state === 'done' && record.reason?.code !== 'not-started');
-      const builtin = (await held.interpreters.list()).find(({ name }) => name === 'builtin');
+      const builtin = (await session.interpreters.list()).find(({ name }) => name === 'builtin');
       const content =
         format === 'notebook'
           ? `${JSON.stringify(toNotebook(records, builtin?.version ?? '3'), null, 1)}\n`
           : toScript(records);
       const usual = format === 'notebook' ? 'session.ipynb' : 'session.py';
-      const target = await writeExport(held, context.sessions.project, { path, usual, content });
+      const target = await writeExport(session, context.sessions.project, { path, usual, content });
       const cells = records.length;
       return { text: `Wrote ${cells} cells to ${target}`, structured: { path: target, cells } };
     });

@@ -7,8 +7,8 @@ import { createLab } from '../../src/lab/local-lab.ts';
 import { createLog } from '../../src/log.ts';
 import type { Sessions } from '../../src/sessions/sessions.ts';
 import { callTool } from '../../src/tools/call.ts';
+import { projectFiles } from '../../src/tools/caller-files.ts';
 import { createLabTools } from '../../src/tools/lab.ts';
-import { projectFiles } from '../../src/tools/lab-files.ts';
 import { createToyEngine, toyPairs } from '../lab/toy-engine.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

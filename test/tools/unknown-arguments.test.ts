@@ -4,9 +4,9 @@ import { createLabs } from '../../src/lab/labs.ts';
 import { createLog } from '../../src/log.ts';
 import type { Sessions } from '../../src/sessions/sessions.ts';
 import { callTool } from '../../src/tools/call.ts';
+import { projectFiles } from '../../src/tools/caller-files.ts';
 import { defineTool, type Tool } from '../../src/tools/define-tool.ts';
 import { createLabTools } from '../../src/tools/lab.ts';
-import { projectFiles } from '../../src/tools/lab-files.ts';
 import { TOOLS } from '../../src/tools/registry.ts';
 
 const labs = createLabs({ data: '', cache: '', project: '' });

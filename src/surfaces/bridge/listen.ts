@@ -15,6 +15,7 @@ import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
 import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
 import { TOOLS } from '../../tools/registry.ts';
+import { refuseUnknownArguments } from '../../tools/unknown-arguments.ts';
 import { VERSION } from '../../version.ts';
 import { type BridgeConnection, openBridgeConnection, type RequestLimits } from './connection.ts';
 import { streamExecution } from './execution-stream.ts';
@@ -117,6 +118,7 @@ function parse(line: string): BridgeRequest {
     if (error instanceof CuvetteError) throw error;
     throw new CuvetteError('invalid_input', 'The request is not JSON.', { cause: error });
   }
+  refuseUnknownArguments({ name: 'the request', input: bridgeRequest }, request);
   const parsed = bridgeRequest.safeParse(request);
   if (parsed.success) return parsed.data;
   throw new CuvetteError('invalid_input', z.prettifyError(parsed.error));

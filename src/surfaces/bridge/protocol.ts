@@ -7,7 +7,7 @@ import type { ErrorCode } from '../../errors.ts';
 const of = z.enum(['agents', 'agents if any']).optional();
 
 export const bridgeRequest = z.discriminatedUnion('do', [
-  z.strictObject({
+  z.object({
     of,
     do: z.literal('execute'),
     code: z.string(),
@@ -15,7 +15,7 @@ export const bridgeRequest = z.discriminatedUnion('do', [
     interpreter: z.string().optional(),
     timeout: z.number().min(0).optional(),
   }),
-  z.strictObject({ of, do: z.literal('call'), tool: z.string(), input: z.unknown() }),
+  z.object({ of, do: z.literal('call'), tool: z.string(), input: z.unknown() }),
 ]);
 
 export type BridgeRequest = z.infer<typeof bridgeRequest>;

@@ -21,7 +21,7 @@ import { readJsonBody } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import type { Tool } from '../../tools/define-tool.ts';
-import type { LabListing } from '../../tools/lab-listing.ts';
+import type { LabListing } from '../../tools/lab.ts';
 import type { Principal } from '../rest/caller.ts';
 import { createMcpServer, type McpLab, type McpOptions } from './server.ts';
 

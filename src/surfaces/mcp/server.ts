@@ -11,7 +11,7 @@ import type { Logger } from '../../log.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
 import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
-import type { LabListing } from '../../tools/lab-listing.ts';
+import type { LabListing } from '../../tools/lab.ts';
 import { TOOLS } from '../../tools/registry.ts';
 import { VERSION } from '../../version.ts';
 import { compactSchema } from './compact-schema.ts';

@@ -3,7 +3,11 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type BridgeConnection, openBridgeConnection, type RequestLimits } from '../../../src/surfaces/bridge/connection.ts';
+import {
+  type BridgeConnection,
+  openBridgeConnection,
+  type RequestLimits,
+} from '../../../src/surfaces/bridge/connection.ts';
 import { createBridgeHttp } from '../../../src/surfaces/bridge/http.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
