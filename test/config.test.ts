@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { printConfig } from '../src/cli/print-config.ts';
 import { parseServerFlags } from '../src/cli/server-flags.ts';
-import { explainConfig, readConfig, readConfigFile, SETTINGS } from '../src/config.ts';
+import { explainConfig, readConfig, readConfigFile } from '../src/config.ts';
+import { SETTINGS } from '../src/settings.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const SECRET = 'Zq3-xk_9Lm2pQr7T';

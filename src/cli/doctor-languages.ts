@@ -32,7 +32,7 @@ const PROGRAMS: Record<string, string> = {
   cpp: '#include <iostream>\nint main() { std::cout << 6 * 7 << std::endl; }\n',
 };
 
-/** One finding after the other, as they are made. */
+/** Yields a result for each language as soon as it is known. */
 export async function* tryLanguages(options: {
   config: Config;
   paths: Paths;
@@ -41,7 +41,7 @@ export async function* tryLanguages(options: {
   const { config, paths, state } = options;
   const environment = standingEnvironment(state);
   const foundation = createFoundation({ config, paths, env: withoutSecrets(), environment });
-  // Sockets to zygotes and keepers let a process end: a service is kept by its port.
+  // Sockets to zygotes and keepers do not keep the process alive, as the port of a service does.
   const awake = setInterval(() => {}, 1000);
   try {
     const sessions = await openServiceSessions({ config, foundation });
@@ -58,7 +58,7 @@ export async function* tryLanguages(options: {
         else yield await tryLanguage(sessions.shared, language.name, language.title);
       }
     } finally {
-      await sessions.close(true); // What an earlier server has left waiting goes on waiting.
+      await sessions.close(true); // Interpreters that wait for an earlier server go on waiting.
     }
   } finally {
     clearInterval(awake);

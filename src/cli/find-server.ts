@@ -1,4 +1,4 @@
-/** The server that this shell shares with its agent; starts one in the background where that is wanted. */
+/** Finds the server that this shell shares with its agent, or starts one in the background. */
 
 import { CuvetteError } from '../errors.ts';
 import { findPaths } from '../paths.ts';

@@ -1,4 +1,4 @@
-/** The lab of the HTTP service: which models its callers may open, and which of them are shown its tools. */
+/** Opens the lab of the HTTP service: decides which models its callers may attach, and which callers are shown its tools. */
 
 import type { Config } from '../config.ts';
 import { admitted, createCallersLabs } from '../lab/callers-labs.ts';
@@ -16,11 +16,11 @@ export interface HttpLab {
   close(): Promise<void>;
 }
 
-/** Nothing where callers may open no model, or where the operator wants no lab. */
+/** Returns nothing where callers may attach no model, or where the operator wants no lab. */
 export function openHttpLab(options: {
   config: Config;
   paths: Paths;
-  /** What the operator's relative paths are meant from. */
+  /** The folder from which the operator's relative paths are resolved. */
   project: string;
   /** Whether callers are programs of this machine. */
   isOpen: boolean;

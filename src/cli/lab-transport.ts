@@ -1,4 +1,4 @@
-/** How a lab is reached: on this machine, over TLS, or by a tunnel. All is settled before a model is loaded. */
+/** Decides how clients reach a lab, on this machine alone, over TLS or by a tunnel, before a model is loaded. */
 
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { CuvetteError, messageOf } from '../errors.ts';
 import { isLoopback } from '../loopback.ts';
 import { findTunnelClient, type TunnelClient } from '../surfaces/lab/tunnel-clients.ts';
 
-export interface Reach {
+export interface LabTransport {
   tls: Tls | undefined;
   tunnel: TunnelClient | undefined;
 }
@@ -16,11 +16,11 @@ export interface Reach {
 export interface Tls {
   cert: Buffer;
   key: Buffer;
-  /** Of the machine, as the certificate has it. */
+  /** The machine's name in the certificate. */
   name: string;
 }
 
-export interface ReachFlags {
+export interface TransportFlags {
   host: string;
   port: number;
   tunnel: string;
@@ -28,7 +28,7 @@ export interface ReachFlags {
   key: string | undefined;
 }
 
-export function chooseReach({ host, port, tunnel, cert, key }: ReachFlags): Reach {
+export function chooseTransport({ host, port, tunnel, cert, key }: TransportFlags): LabTransport {
   if ((cert === undefined) !== (key === undefined))
     throw new CuvetteError('invalid_input', 'Give both, --tls-cert FILE and --tls-key FILE.');
   const isTunnelled = tunnel !== 'none';

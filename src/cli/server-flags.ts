@@ -1,20 +1,30 @@
-/** The flags that `mcp` and `serve` share, made from the settings, and what more `serve` takes. */
+/** Parses the flags of `mcp`, `serve` and `doctor`, most of which are settings, and reads the settings by them. */
 
 import { realpathSync } from 'node:fs';
 import type { ParseArgsConfig } from 'node:util';
-import { type Config, explainConfig, readConfig, readConfigFile, SETTINGS, type SettingRow } from '../config.ts';
+import {
+  type Config,
+  explainConfig,
+  mistypedVariables,
+  readConfig,
+  readConfigFile,
+  type SettingRow,
+} from '../config.ts';
 import { CuvetteError } from '../errors.ts';
-import { parseFlags } from './command-flags.ts';
+import { SETTINGS } from '../settings.ts';
+import { parseFlags, SERVER, SERVICE } from './command-flags.ts';
 
 export interface ServerFlags {
   config: Config;
   project: string;
-  /** The file that settings were read from. */
+  /** The path of the file that settings were read from. */
   configFile: string | undefined;
-  /** `serve` is to show the settings, and end. */
+  /** Whether `serve` shows the settings and ends. */
   printConfig: boolean;
   json: boolean;
   explain(): SettingRow[];
+  /** Environment variables that look like mistyped settings. */
+  mistyped: string[];
 }
 
 export function parseServerFlags(
@@ -25,7 +35,7 @@ export function parseServerFlags(
   const isService = command === 'serve';
   const { values } = parseFlags({ args, allowNegative: true, options: flagOptions(isService) });
   const project = folder(text(values.project) ?? process.cwd());
-  // Whoever wrote the files of a folder must not decide what runs there when an agent or a shell starts a server in it.
+  // The file of a folder could name a program to run, so it is read only where a person starts the server.
   const isAttended = isService && !(Number(values.idle ?? environment.CUVETTE_IDLE) > 0);
   const file = readConfigFile(text(values.config) ?? environment.CUVETTE_CONFIG, isAttended ? project : undefined);
   const flags = Object.fromEntries(SETTINGS.map(({ name, flag }) => [name, values[flag]]));
@@ -37,6 +47,7 @@ export function parseServerFlags(
     printConfig: values['print-config'] === true,
     json: values.json === true,
     explain: () => explainConfig(flags, env, file),
+    mistyped: mistypedVariables(env),
   };
 }
 
@@ -45,13 +56,12 @@ function flagOptions(isService: boolean): NonNullable<ParseArgsConfig['options']
   const settings = SETTINGS.filter((setting) => isService || !setting.isService);
   return {
     ...Object.fromEntries(settings.map(({ flag, kind }) => [flag, type(kind === 'switch')])),
-    project: type(false),
-    config: type(false),
-    ...(isService && { 'print-config': type(true), json: type(true) }),
+    ...SERVER,
+    ...(isService && SERVICE),
   };
 }
 
-/** An agent's environment may have a PORT or a LOG_REQUESTS that was never meant for us. */
+/** Leaves out the service's variables, because an agent's environment may have a PORT or LOG_REQUESTS meant for others. */
 function withoutService(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const names = SETTINGS.filter(({ isService }) => isService).flatMap(({ variables }) => variables);
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !names.includes(name)));
