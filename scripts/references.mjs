@@ -1,156 +1,162 @@
 #!/usr/bin/env node
 /**
- * Writes docs/tools.md from the tools that the built program lists: node scripts/references.mjs
- * With --check it writes nothing, and ends with 1 if the file is not current.
+ * Writes the references from what the built program says of itself: docs/tools.md, docs/openapi.json, and the tables of settings, flags
+ * and routes between the marks `<!-- generated: NAME -->` and `<!-- /generated -->` of the pages. With --check it writes nothing, and
+ * ends with 1 if a file is not current.
  */
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { table } from './references/table.mjs';
+import { toolsPage } from './references/tools-page.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const TARGET = join(ROOT, 'docs', 'tools.md');
-const HINTS = {
-  readOnlyHint: 'only reads',
-  destructiveHint: 'may destroy',
-  idempotentHint: 'can be repeated without further effect',
-  openWorldHint: 'reaches beyond this machine',
-};
+const DOCS = join(ROOT, 'docs');
+const PROGRAM = join(ROOT, 'dist', 'main.js');
+/** The document names the address that it was asked for at; the file, where a service listens by default. */
+const EXAMPLE = 'http://127.0.0.1:8000';
+const MARKED = /(<!-- generated: (.+) -->\n)[\s\S]*?(<!-- \/generated -->)/g;
 
-const page = pageOf(await readServer());
-if (!process.argv.includes('--check')) {
-  writeFileSync(TARGET, page);
-} else if (!existsSync(TARGET) || readFileSync(TARGET, 'utf8') !== page) {
-  process.stderr.write('docs/tools.md is not current. Run: npm run build && node scripts/references.mjs\n');
-  process.exitCode = 1;
+const home = mkdtempSync(join(tmpdir(), 'cuvette-'));
+// None of the caller's settings; and a description needs no Python, so none is started.
+const env = { PATH: process.env.PATH, CUVETTE_HOME: home, CUVETTE_PYTHON: '/dev/null', CUVETTE_LOG_LEVEL: 'silent' };
+try {
+  const stale = (await references()).filter(
+    ({ path, content }) => !existsSync(path) || readFileSync(path, 'utf8') !== content,
+  );
+  if (process.argv.includes('--check')) report(stale);
+  else for (const { path, content } of stale) writeFileSync(path, content);
+} finally {
+  rmSync(home, { recursive: true, force: true });
 }
 
-async function readServer() {
-  const home = mkdtempSync(join(tmpdir(), 'cuvette-'));
-  const client = new Client({ name: 'tool-reference', version: '0.0.0' });
+async function references() {
+  const document = await readDocument();
+  const tables = new Map([['routes', routesTable(document)], ...settingsTables(readHelp())]);
+  const pages = readdirSync(DOCS, { recursive: true })
+    .filter((name) => name.endsWith('.md') && name !== 'tools.md')
+    .map((name) => join(DOCS, name));
+  return [
+    { path: join(DOCS, 'tools.md'), content: toolsPage(await readTools()) },
+    { path: join(DOCS, 'openapi.json'), content: formatted(JSON.stringify(sorted(document))) },
+    ...pages.map((path) => ({ path, content: withTables(readFileSync(path, 'utf8'), tables, path) })),
+  ];
+}
+
+function report(stale) {
+  for (const { path } of stale)
+    process.stderr.write(`${relative(ROOT, path)} is not current. Run: npm run build && node scripts/references.mjs\n`);
+  if (stale.length > 0) process.exitCode = 1;
+}
+
+function withTables(page, tables, path) {
+  return page.replace(MARKED, (_, begin, name, end) => {
+    const content = tables.get(name);
+    if (content === undefined)
+      throw new Error(`${relative(ROOT, path)} asks for ${name}. There are: ${[...tables.keys()].join(', ')}.`);
+    return `${begin}\n${content}\n\n${end}`;
+  });
+}
+
+/** By name: of each group of settings, and of the flags of each command. */
+function settingsTables({ settings, flags }) {
+  const groups = [...new Set(settings.map(({ group }) => group))];
+  return [
+    ...groups.map((group) => {
+      const rows = settings
+        .filter((setting) => setting.group === group)
+        .map((setting) => [
+          code(`${setting.flag} ${setting.value}`),
+          setting.variables.map(code).join(', '),
+          code(setting.name),
+          setting.default,
+          setting.about,
+        ]);
+      return [`settings, ${group}`, table(['flag', 'environment', 'in the file', 'default', 'meaning'], rows)];
+    }),
+    ...Object.entries(flags).map(([command, all]) => {
+      const rows = all.map(({ flag, variable = '', default: value = '', about }) => [
+        code(flag),
+        variable && code(variable),
+        value,
+        about,
+      ]);
+      return [`flags, ${command}`, table(['flag', 'environment', 'default', 'meaning'], rows)];
+    }),
+  ];
+}
+
+function routesTable({ paths }) {
+  const rows = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { summary, description = '' }]) => [
+      code(`${method.toUpperCase()} ${path}`),
+      summary,
+      description,
+    ]),
+  );
+  return table(['route', 'what it does', ''], rows);
+}
+
+function code(text) {
+  return `\`${text.trim()}\``;
+}
+
+function readHelp() {
+  return JSON.parse(execFileSync(process.execPath, [PROGRAM, 'help', '--json'], { env, encoding: 'utf8' }));
+}
+
+async function readTools() {
+  const client = new Client({ name: 'references', version: '0.0.0' });
   try {
-    const transport = new StdioClientTransport({
-      command: process.execPath,
-      args: [join(ROOT, 'dist', 'main.js'), 'mcp', '--tools', 'all', '--structured'],
-      // A list needs no Python, so none is started.
-      env: { ...process.env, CUVETTE_HOME: home, CUVETTE_PYTHON: '/dev/null', CUVETTE_LOG_LEVEL: 'silent' },
-    });
-    await client.connect(transport);
+    const args = [PROGRAM, 'mcp', '--tools', 'all', '--structured'];
+    await client.connect(new StdioClientTransport({ command: process.execPath, args, env }));
     const { tools } = await client.listTools();
     const { resourceTemplates } = await client.listResourceTemplates();
     return { tools, resourceTemplates };
   } finally {
     await client.close();
-    rmSync(home, { recursive: true, force: true });
   }
 }
 
-function pageOf({ tools, resourceTemplates }) {
-  const sections = tools.map((tool, index) => sectionOf(tool, tools.slice(0, index)));
-  return [
-    '# Tools',
-    '<!-- Generated by scripts/references.mjs. Do not edit. -->',
-    'An agent calls these over MCP. `cuvette call TOOL JSON` calls them from a shell. Those of the lab, from `colab_detach` on, are [listed once it is asked for](mcp-http.md#what-an-agent-pays-for).',
-    'Each answer has a text for the model. The fields below are for programs [that ask for them](mcp-http.md#for-programs). An answer that failed has `isError`, ' +
-      'and where the call itself was refused, `error.code` and `error.message` in place of the fields ' +
-      '([what they mean](troubleshooting.md)).',
-    ...sections,
-    '## Resources',
-    'What an answer only links to can be read as an MCP resource.',
-    table(
-      ['address', 'content'],
-      resourceTemplates.map(({ uriTemplate, description }) => [`\`${uriTemplate}\``, description]),
-    ),
-  ]
-    .join('\n\n')
-    .concat('\n');
+async function readDocument() {
+  const args = [PROGRAM, 'serve', '--port', '0', '--project', home];
+  const service = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(service, 'exit');
+  try {
+    const response = await fetch(`${await urlIn(service.stdout)}/openapi.json`);
+    if (!response.ok) throw new Error(`GET /openapi.json: ${response.status} ${await response.text()}`);
+    return { ...(await response.json()), servers: [{ url: EXAMPLE }] };
+  } finally {
+    service.kill('SIGINT');
+    await ended;
+  }
 }
 
-function sectionOf({ name, description, inputSchema, outputSchema, annotations }, earlier) {
-  const required = inputSchema.required ?? [];
-  const args = Object.entries(inputSchema.properties ?? {}).map(([argument, schema]) => [
-    `\`${argument}\``,
-    typeOf(schema),
-    required.includes(argument) ? 'required' : defaultOf(schema),
-    schema.description ?? '',
-  ]);
-  return [
-    `## ${name}`,
-    description,
-    `Hints: ${hintsOf(annotations)}.`,
-    table(['argument', 'type', 'default', 'meaning'], args),
-    answerOf(outputSchema.properties, earlier),
-  ].join('\n\n');
+async function urlIn(output) {
+  for await (const line of createInterface(output)) {
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
+    if (url) return url;
+  }
+  throw new Error('The service ended before it said where it listens.');
 }
 
-/** The fields of an answer; those that an earlier tool's answer has in full are not listed again. */
-function answerOf(fields, earlier) {
-  const base = earlier.find(({ outputSchema }) => {
-    const known = Object.entries(outputSchema.properties);
-    return known.length > 1 && known.every(([field, schema]) => isSame(fields[field], schema));
-  });
-  const known = base?.outputSchema.properties ?? {};
-  const more = Object.entries(fields).filter(([field]) => !(field in known));
-  const rows = more.map(([field, schema]) => [`\`${field}\``, typeOf(schema), schema.description ?? '']);
-  const list = table(['answer field', 'type', 'meaning'], rows);
-  if (!base) return list;
-  const reference = `The answer has the fields of [${base.name}](#${base.name})`;
-  return more.length === 0 ? `${reference}.` : `${reference}, and:\n\n${list}`;
+/** By name, so that the file changes only with what it says. */
+function sorted(value) {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const names = Object.keys(value).sort();
+  return Object.fromEntries(names.map((name) => [name, sorted(value[name])]));
 }
 
-function isSame(one, other) {
-  return JSON.stringify(one) === JSON.stringify(other);
-}
-
-function hintsOf(annotations) {
-  const given = Object.entries(HINTS).filter(([hint]) => annotations[hint]);
-  return given.map(([, words]) => words).join(', ') || 'changes, but destroys nothing';
-}
-
-function defaultOf(schema) {
-  return 'default' in schema ? `\`${JSON.stringify(schema.default)}\`` : '';
-}
-
-function typeOf(schema) {
-  if (schema.enum) return schema.enum.map((value) => `\`${value}\``).join(' or ');
-  if (schema.anyOf) return schema.anyOf.map(typeOf).join(' or ');
-  if (Array.isArray(schema.type)) return schema.type.join(' or ');
-  if (schema.type === 'array') return `list of ${typeOf(schema.items)}`;
-  if (schema.type === 'object') return objectType(schema);
-  return `${schema.type}${rangeOf(schema)}`;
-}
-
-function objectType({ properties, additionalProperties }) {
-  if (!properties) return `object of ${typeOf(additionalProperties)}`;
-  return `{ ${Object.keys(properties)
-    .map((field) => `\`${field}\``)
-    .join(', ')} }`;
-}
-
-function rangeOf({ minimum, exclusiveMinimum, maximum }) {
-  const bounds = [
-    minimum > Number.MIN_SAFE_INTEGER && `from ${number(minimum)}`,
-    exclusiveMinimum > Number.MIN_SAFE_INTEGER && `above ${number(exclusiveMinimum)}`,
-    maximum < Number.MAX_SAFE_INTEGER && `up to ${number(maximum)}`,
-  ].filter(Boolean);
-  return bounds.length > 0 ? ` ${bounds.join(', ')}` : '';
-}
-
-function number(value) {
-  return value.toLocaleString('en');
-}
-
-/** A table as the formatter wants it, without its last column where that is empty throughout. */
-function table(head, rows) {
-  const isShort = rows.every((cells) => cells.at(-1) === '');
-  const lines = [head, ...rows].map((cells) =>
-    (isShort ? cells.slice(0, -1) : cells).map((cell) => cell.replaceAll('|', '\\|')),
-  );
-  const widths = lines[0].map((_, column) => Math.max(3, ...lines.map((cells) => cells[column].length)));
-  const [first, ...others] = lines.map((cells) => cells.map((cell, column) => cell.padEnd(widths[column])));
-  const rule = widths.map((width) => '-'.repeat(width));
-  return [first, rule, ...others].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+function formatted(json) {
+  const biome = join(ROOT, 'node_modules', '.bin', 'biome');
+  const args = ['format', `--stdin-file-path=${join(DOCS, 'openapi.json')}`];
+  return execFileSync(biome, args, { cwd: ROOT, input: json, encoding: 'utf8' });
 }

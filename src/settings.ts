@@ -44,7 +44,7 @@ const general = {
   structured: setting(onOff(false), 'answers over MCP have their fields beside the text, for programs'),
   logLevel: setting(
     oneOf('warn', 'trace', 'debug', 'info', 'error', 'silent'),
-    'how much is logged, to standard error',
+    'trace, debug, info, warn, error or silent; to standard error',
   ),
 };
 
@@ -225,7 +225,7 @@ function onOff(fallback: boolean) {
 /** The first one is the default. */
 function oneOf<const T extends string>(fallback: T, ...others: T[]) {
   const values = [fallback, ...others];
-  return describe(z.enum(values).default(fallback), { value: values.join('|') });
+  return describe(z.enum(values).default(fallback), { value: values.length > 3 ? 'NAME' : values.join('|') });
 }
 
 function number(value: string, min: number, fallback: number) {

@@ -269,7 +269,7 @@ describe('the file of settings', () => {
   it.each([
     [
       { prot: 1, api_key: 'x', port: 1 },
-      /cuvette\.json has what is no setting: prot, api_key\. The settings are: python, /,
+      /cuvette\.json has what is no setting: prot \(did you mean port\?\), api_key \(did you mean apiKey\?\)\. The settings are: python, /,
     ],
     [[1], /cannot be read: it is not an object\. It must be JSON/],
     ['{ port: 1 }', /cannot be read: .*JSON/],

@@ -116,10 +116,10 @@ export function parseFlags<T extends ParseArgsConfig>(config: T): ReturnType<typ
   try {
     return parseArgs(config);
   } catch (error) {
-    const message = messageOf(error);
-    const [, unknown = ''] = /^Unknown option '--([^']+)'/.exec(message) ?? [];
+    const [message, unknown] = /^Unknown option '--([^']+)'/.exec(messageOf(error)) ?? [messageOf(error)];
     const flags = Object.keys(config.options ?? {});
-    const meant = nearestName(unknown, config.allowNegative ? [...flags, ...flags.map((flag) => `no-${flag}`)] : flags);
+    const known = config.allowNegative ? [...flags, ...flags.map((flag) => `no-${flag}`)] : flags;
+    const meant = unknown && nearestName(unknown, known);
     const advice = meant ? `; did you mean --${meant}?` : '.';
     throw new CuvetteError('invalid_input', `${message}${advice} Run: cuvette help`, { cause: error });
   }

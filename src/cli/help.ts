@@ -17,12 +17,23 @@ const COMMANDS = {
 
 const HOME = row('', 'CUVETTE_HOME', 'one folder for everything, in place of ~/.cache and ~/.local/share');
 
-export async function main([first]: string[]): Promise<number> {
-  process.stdout.write(first === '--version' || first === '-v' ? `${VERSION}\n` : `${helpText()}\n`);
+export async function main([first, second]: string[]): Promise<number> {
+  const isVersion = first === '--version' || first === '-v';
+  process.stdout.write(`${isVersion ? VERSION : second === '--json' ? JSON.stringify(helpData()) : helpText()}\n`);
   return 0;
 }
 
-export function helpText(): string {
+/** For programs: scripts/references.mjs makes the tables of the pages from it. */
+function helpData(): object {
+  const settings = SETTINGS.map((setting) => ({ ...setting, flag: flagOf(setting) }));
+  const flags = Object.entries(COMMAND_FLAGS).map(([command, all]) => [
+    command,
+    Object.entries(all).map(([name, flag]) => ({ ...flag, flag: flagText(name, flag) })),
+  ]);
+  return { commands: COMMANDS, settings, flags: Object.fromEntries(flags) };
+}
+
+function helpText(): string {
   const commands = Object.entries(COMMANDS).map(([command, about]) => `  ${command.padEnd(25)}${about}`.trimEnd());
   const groups = [...new Set(SETTINGS.map(({ group }) => group))].map((group) => {
     const settings = SETTINGS.filter((setting) => setting.group === group);
@@ -34,7 +45,7 @@ export function helpText(): string {
         withDefault(setting.about, setting.default),
       ),
     );
-    return [`Settings of ${whose}: ${group.toLowerCase()}`, ...rows];
+    return [`Settings of ${whose}: ${group.charAt(0).toLowerCase()}${group.slice(1)}`, ...rows];
   });
   const flags = Object.entries(COMMAND_FLAGS).map(([command, all]) => [
     `Flags of ${command}`,
@@ -48,12 +59,12 @@ export function helpText(): string {
     .join('\n\n');
 }
 
-export function flagText(name: string, { short, value = '' }: Flag): string {
+function flagText(name: string, { short, value = '' }: Flag): string {
   return `${short ? `-${short}, ` : ''}--${name} ${value}`.trim();
 }
 
 function row(flag: string, variable: string, about: string): string {
-  return `  ${flag.padEnd(28)} ${variable.padEnd(28)} ${about}`;
+  return `  ${flag.padEnd(25)} ${variable.padEnd(27)} ${about.replaceAll('`', '')}`;
 }
 
 function withDefault(about: string, fallback: string | undefined): string {

@@ -54,7 +54,7 @@ export const stopInterpreter = defineTool({
   name: 'stop_interpreter',
   title: 'Stop interpreter',
   description:
-    'Stop an interpreter; its variables are lost. It starts again on the next execute; remove=true forgets a saved listed.',
+    'Stop an interpreter; its variables are lost. It starts again on the next execute; remove=true forgets a saved one.',
   input: z.object({ name: z.string().min(1).max(100), remove: z.boolean().default(false), session: ARGUMENTS.session }),
   output: z.object({ message: z.string() }),
   annotations: DESTROYS,
