@@ -1,4 +1,4 @@
-/** The HTTP service as one app: what every request passes on its way, and the routes, under / and under /v1. */
+/** Builds the HTTP app: the middleware that every request passes, and the routes, under / and under /v1. */
 
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { Hono } from 'hono';
@@ -38,9 +38,9 @@ export interface AppOptions {
   mcp: McpHttp;
   log: Logger;
   sandbox: string;
-  /** Where code looks for commands, if not where this process does. */
+  /** The folders in which code looks for commands, if not those of this process. */
   searchPath: string[] | undefined;
-  /** Where uploads and workspaces are kept. */
+  /** The folders of uploads and workspaces, as `/health` tells them. */
   folders: { files: string; workspaces: string };
 }
 
@@ -53,7 +53,7 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
 
   const app = new OpenAPIHono<RestEnv>({
     defaultHook: refuseInvalid,
-    // Clients put a base and a path together in their own ways.
+    // Clients join a base and a path with too many slashes.
     getPath: (request) =>
       access
         .getPath(request)
@@ -98,13 +98,13 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   routes.all('/mcp', (c) => mcp.fetch(c.req.raw, c.get('principal')));
 
   app.route('/', routes);
-  // The same again under /v1, and once in the document.
+  // Mounted a second time by a plain Hono, so that the document has each route once.
   app.route('/v1', new Hono<RestEnv>().route('/', routes));
   serveDocument(app);
   return app;
 }
 
-/** Counts what comes in. */
+/** Counts the bytes that are received. */
 function counted(files: FileStore, metrics: Metrics): FileStore {
   return {
     ...files,

@@ -1,4 +1,4 @@
-/** One line a request, if it is wanted, with the beginning of a body that is JSON: never headers or secrets. */
+/** Logs one line for each request, with the beginning of a JSON body, but never headers or secrets. */
 
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Config } from '../../config.ts';
@@ -11,7 +11,7 @@ type Secrets = Pick<Partial<Config>, 'apiKey' | 'pathSecret'>;
 
 const LONGEST_PREVIEW = 500;
 
-/** Stands first, so that it sees every answer. Lines come whatever the log's own level is: they were asked for. */
+/** Must be the first middleware, to see every answer. Logs whatever the log's level is, because it was asked for. */
 export function requestLog(log: Logger, { apiKey, pathSecret }: Secrets = {}): MiddlewareHandler<RestEnv> {
   const secrets = [apiKey, pathSecret].filter((secret) => secret !== undefined);
   const lines = log.child({}, { level: 'info' });
@@ -33,14 +33,14 @@ export function requestLog(log: Logger, { apiKey, pathSecret }: Secrets = {}): M
         },
         'request',
       );
-    // A stream goes on after its answer has begun: the line comes when the last byte is out.
+    // The line of a stream is written when its last byte is sent.
     outgoing?.once('close', () => write(socket ? socket.bytesWritten - written : null));
     await next();
     if (!outgoing) write(lengthOf(c.res));
   };
 }
 
-/** Secrets are taken out before it is cut: half of one is one, too. */
+/** Redacts secrets before cutting, because half of a secret is one, too. */
 function previewOf(request: Request, secrets: string[]): string | undefined {
   const hidden = hideSecretsInText(beginningOf(request) ?? '', secrets);
   if (hidden === '') return undefined;
