@@ -94,7 +94,7 @@ const storage = {
 };
 
 const lab = {
-  labEndpoints: setting(endpoints(), 'what callers over HTTP may attach as a lab, with commas between'),
+  labEndpoints: setting(endpoints(), 'labs that callers may attach, with commas between'),
 };
 
 const operation = {
@@ -278,7 +278,7 @@ function network() {
 }
 
 function endpoints() {
-  const fallback = 'demo and any URL where callers need no credential, else nothing';
+  const fallback = 'demo and URLs where callers need no key, else none';
   return describe(z.preprocess(splitList, z.array(line())).optional(), { value: 'LIST', fallback });
 }
 

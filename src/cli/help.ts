@@ -24,7 +24,7 @@ export async function main([first, second]: string[]): Promise<number> {
 }
 
 /** For programs: scripts/references.mjs makes the tables of the pages from it. */
-function helpData(): object {
+export function helpData(): object {
   const settings = SETTINGS.map((setting) => ({ ...setting, flag: flagOf(setting) }));
   const flags = Object.entries(COMMAND_FLAGS).map(([command, all]) => [
     command,
@@ -33,7 +33,7 @@ function helpData(): object {
   return { commands: COMMANDS, settings, flags: Object.fromEntries(flags) };
 }
 
-function helpText(): string {
+export function helpText(): string {
   const commands = Object.entries(COMMANDS).map(([command, about]) => `  ${command.padEnd(25)}${about}`.trimEnd());
   const groups = [...new Set(SETTINGS.map(({ group }) => group))].map((group) => {
     const settings = SETTINGS.filter((setting) => setting.group === group);
