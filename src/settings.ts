@@ -94,7 +94,7 @@ const storage = {
 };
 
 const lab = {
-  labEndpoints: setting(endpoints(), 'labs that callers may attach, with commas between'),
+  labEndpoints: setting(endpoints(), 'labs that callers may attach, as a list with commas'),
 };
 
 const operation = {
@@ -278,7 +278,7 @@ function network() {
 }
 
 function endpoints() {
-  const fallback = 'demo and URLs where callers need no key, else none';
+  const fallback = 'demo and URLs if callers need no key';
   return describe(z.preprocess(splitList, z.array(line())).optional(), { value: 'LIST', fallback });
 }
 

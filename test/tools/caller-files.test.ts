@@ -26,7 +26,7 @@ function open(isShared: boolean) {
   };
 }
 
-describe('for the user of this machine', () => {
+describe('an export for the user of this machine', () => {
   it('goes wherever the path says, else to the output folder', async () => {
     const { root, project, write } = open(false);
     const elsewhere = join(root, 'new', 'a.ipynb');
@@ -39,7 +39,7 @@ describe('for the user of this machine', () => {
   });
 });
 
-describe('for callers of a service', () => {
+describe('an export for a caller of the service', () => {
   it.each([
     ['/mnt/data/out/a.ipynb', '/mnt/data/out/a.ipynb'],
     ['out/./a.ipynb', '/mnt/data/out/a.ipynb'],
@@ -52,7 +52,7 @@ describe('for callers of a service', () => {
     expect(readFileSync(seen.replace('/mnt/data', project), 'utf8')).toBe('exported');
   });
 
-  it('goes nowhere else, and says so', async () => {
+  it('is refused outside of the workspace', async () => {
     const { root, project, outside, write } = open(true);
     const paths = [join(outside, 'a'), '../outside/a', '/mnt/data/../a', 'sub/../../outside/a', '/mnt/data', '/a', '.'];
     for (const path of paths) await expect(write(path), path).rejects.toMatchObject({ code: 'invalid_input' });
@@ -61,7 +61,7 @@ describe('for callers of a service', () => {
     expect(readdirSync(project)).toEqual([]);
   });
 
-  it('goes through no link that code has made', async () => {
+  it('follows no link that code has made', async () => {
     const { project, outside, write } = open(true);
     symlinkSync(outside, join(project, 'folder'));
     symlinkSync(join(outside, 'secret'), join(project, 'file'));
@@ -72,7 +72,7 @@ describe('for callers of a service', () => {
     expect(readFileSync(join(outside, 'secret'), 'utf8')).toBe('secret');
   });
 
-  it('names no place of this machine when it cannot be written', async () => {
+  it('shows no path of this machine when it cannot be written', async () => {
     const { root, project, write } = open(true);
     mkdirSync(join(project, 'folder'));
     writeFileSync(join(project, 'file'), '');
@@ -83,7 +83,7 @@ describe('for callers of a service', () => {
     }
   });
 
-  it.runIf(isRoot)('belongs to whom the workspace does', async () => {
+  it.runIf(isRoot)('has the owner of the workspace', async () => {
     const { project, write } = open(true);
     chownSync(project, SOMEBODY, SOMEBODY);
     await write('sub/a');

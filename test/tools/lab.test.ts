@@ -154,7 +154,7 @@ describe('an agent', () => {
     });
   });
 
-  test('gets errors as errors', async () => {
+  test('gets a failed lab call as an error answer', async () => {
     const { call } = open();
     const answer = await call('probe_eval', { probe_id: 'x', capture_id: 'y' });
     expect(answer).toMatchObject({ isError: true, structured: { error: { code: 'unknown_probe' } } });

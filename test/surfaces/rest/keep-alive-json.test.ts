@@ -29,7 +29,7 @@ function later(): { work: Promise<JsonBody>; resolve(body: JsonBody): void; reje
   return { work, resolve, reject };
 }
 
-describe('an answer that is there in time', () => {
+describe('a JSON answer that is ready before the keep-alive interval', () => {
   it('has no white space, and its length is known', async () => {
     const response = await keepAliveJson(Promise.resolve(jsonBody({ a: TEXT })), optionsFor(60_000));
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json']);
@@ -53,14 +53,14 @@ describe('an answer that is there in time', () => {
     expect(source.isReleased).toBe(true);
   });
 
-  it('is an error where the work fails', async () => {
+  it('rejects with the error of the work', async () => {
     const failed = Promise.reject(new CuvetteError('rate_limited', 'Wait.'));
     await expect(keepAliveJson(failed, optionsFor(60_000))).rejects.toThrow('Wait.');
   });
 });
 
-describe('an answer that takes longer than may be silent', () => {
-  it('begins with white space, again and again, and is JSON in the end', async () => {
+describe('a JSON answer that takes longer than the keep-alive interval', () => {
+  it('begins with white space at every interval, and is valid JSON in the end', async () => {
     const { work, resolve } = later();
     const response = await keepAliveJson(work, optionsFor(1));
     const reader = response.body?.getReader();
@@ -74,14 +74,14 @@ describe('an answer that takes longer than may be silent', () => {
     expect(JSON.parse(text)).toEqual({ a: TEXT });
   });
 
-  it('tells an error in its body', async () => {
+  it('reports an error in its body', async () => {
     const { work, reject } = later();
     const response = await keepAliveJson(work, optionsFor(1));
     reject(new Error('It broke.'));
     expect([response.status, await response.json()]).toEqual([200, { stderr: 'Error: It broke.' }]);
   });
 
-  it('gives up what it would have been read from, if nobody is there any more', async () => {
+  it('releases its source if the caller has disconnected', async () => {
     const { work, resolve } = later();
     const gone = new AbortController();
     await keepAliveJson(work, optionsFor(1, gone.signal));
