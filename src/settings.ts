@@ -25,121 +25,122 @@ interface About {
 
 const abouts = z.registry<About>();
 
-const general = {
-  python: setting(given('PATH', 'the first Python 3.9 or later on PATH'), 'the Python of the builtin interpreter'),
-  autoInstall: setting(onOff(true), 'install a missing package at its import'),
-  timeout: setting(seconds(0, 300), 'time of a call that names none; 0 for no limit', 'EXECUTION_TIMEOUT'),
-  outputLimit: setting(whole(1000, 25_000), 'characters of output in an answer; the rest is kept on disk'),
-  maxOutput: setting(whole(1000, 100_000_000), 'characters that one execution may print before it is ended'),
-  linger: setting(seconds(1, 3600), 'how long an interpreter waits for its server to come back'),
-  idle: setting(
-    seconds(0, 0),
-    'serve shells alone, in the background, and end after this time without use; 0 for never',
-  ),
-  store: setting(onOff(true), 'keep names, addresses and tokens of labs for the next process'),
-  tools: setting(
-    oneOf('auto', 'code', 'all'),
-    "tools that agents are shown; auto: the lab's once it is used; code: no lab",
-  ),
-  structured: setting(onOff(false), 'answers over MCP have their fields beside the text, for programs'),
-  logLevel: setting(
-    oneOf('warn', 'trace', 'debug', 'info', 'error', 'silent'),
-    'trace, debug, info, warn, error or silent; to standard error',
-  ),
-};
-
-const confinement = {
-  sandbox: setting(oneOf('auto', 'on', 'off'), 'confine code; auto: serve does where the machine can, mcp does not'),
-  network: setting(network(), 'what confined code may reach: none, allow, or hosts with commas between'),
-  sessionMemory: setting(size(0, 2 * GIB), 'memory of all processes of a confined interpreter; 0 for no limit'),
-  sessionProcesses: setting(whole(0, 256), 'processes and threads of a confined interpreter; 0 for no limit'),
-  sessionCpus: setting(whole(0, 0), 'processors that a confined interpreter may use; 0 for all'),
-  sessionOpenFiles: setting(whole(0, 4096), 'files that a confined process may have open; 0 for what the server may'),
-  sessionQuota: setting(size(0, 10 * GIB), 'size of all files of a session; 0 for no limit'),
-  sessionFileCount: setting(whole(0, 200_000), 'files and folders of a confined session; 0 for no limit'),
-};
-
-const listening = {
-  host: setting(host(), "address to listen on; any other than this machine's own needs a way of access", 'HOST'),
-  port: setting(whole(0, 8000, 65_535), 'port to listen on; 0 for any that is free', 'PORT'),
-};
-
-const access = {
-  apiKey: setting(apiKey(), 'key that callers send as x-api-key or Authorization: Bearer', 'CODE_INTERPRETER_API_KEY'),
-  pathSecret: setting(pathSecret(), 'secret in the URL, as in /k/SECRET/v1, for clients that send no header'),
-  jwtPublicKey: setting(
-    path('PEM'),
-    "public key of LibreChat's tokens: PEM, or a file with it",
-    'CODEAPI_JWT_PUBLIC_KEY',
-  ),
-  jwtKid: setting(given('ID', 'any'), '`kid` that tokens must have', 'CODEAPI_JWT_KID'),
-  jwksUrl: setting(path('URL'), 'JSON Web Key Set in place of one key: a URL, or a file', 'CODEAPI_JWT_JWKS_URL'),
-  jwtIssuer: setting(text('NAME', 'librechat'), '`iss` that tokens must have', 'CODEAPI_JWT_ISSUER'),
-  jwtAudience: setting(text('NAME', 'codeapi'), '`aud` that tokens must have', 'CODEAPI_JWT_AUDIENCE'),
-  corsOrigins: setting(origins(), 'origins of web pages that may use the service, or * for all', 'CORS_ALLOW_ORIGINS'),
-};
-
-const storage = {
-  maxSessions: setting(whole(1, 50), 'sessions with live interpreters at once', 'MAX_SESSIONS'),
-  sessionIdle: setting(seconds(1, 3600), 'how long a session may be unused until its interpreters are ended'),
-  sessionAge: setting(seconds(1, DAY), 'how old a session may become, used or not'),
-  keepFiles: setting(seconds(DAY, 2 * DAY), 'how long files are kept; a day at least, because LibreChat counts on it'),
-  uploadsDir: setting(
-    path('FOLDER'),
-    'where workspaces and files are kept, in place of the data folder',
-    'UPLOADS_DIR',
-  ),
-  notebooksDir: setting(path('FOLDER'), 'made, and told by /health; nothing is kept in it', 'NOTEBOOKS_DIR'),
-  maxUpload: setting(size(1, 2 * GIB), 'size of one uploaded file'),
-};
-
-const lab = {
-  labEndpoints: setting(endpoints(), 'labs that callers may attach, as a list with commas'),
-};
-
-const operation = {
-  maxBody: setting(size(1024, 64 * MIB), 'size of a request that is not an upload'),
-  rateLimit: setting(whole(0, 0), 'executions that one caller may start in any minute; 0 for no limit'),
-  maxRunning: setting(whole(0, 0), 'executions that one caller may have at once; 0 for no limit'),
-  keepAlive: setting(
-    seconds(0.1, 15),
-    'silence after which a waiting caller is sent a byte, to keep the connection alive',
-  ),
-  programMemory: setting(
-    number('MIB', 0, 0),
-    'address space of each process of a program that is not Python; 0 for no limit',
-    'CUVETTE_PROGRAM_MEMORY_MB',
-    'SUBPROCESS_MAX_MEMORY_MB',
-  ),
-  programCpu: setting(
-    seconds(0, 0),
-    'processor time of a program that is not Python; 0 for no limit',
-    'CUVETTE_PROGRAM_CPU_SECONDS',
-    'SUBPROCESS_MAX_CPU_SECONDS',
-  ),
-  bashStrict: setting(onOff(false), 'run bash with `set -euo pipefail`', 'BASH_STRICT_MODE'),
-  logRequests: setting(onOff(false), 'a line in the log for each request, without headers and secrets', 'LOG_REQUESTS'),
-};
-
 /** By the title under which help and docs/settings.md show them. */
 const GROUPS = {
-  General: general,
-  Confinement: confinement,
-  'Where it listens': listening,
-  'Who may come in': access,
-  'Sessions and files': storage,
-  'The lab over HTTP': lab,
-  'Limits and operation': operation,
+  General: {
+    python: setting(given('PATH', 'the first Python 3.9 or later on PATH'), 'the Python of the builtin interpreter'),
+    autoInstall: setting(onOff(true), 'install a missing package at its import'),
+    timeout: setting(seconds(0, 300), 'time of a call that names none; 0 for no limit', 'EXECUTION_TIMEOUT'),
+    outputLimit: setting(whole(1000, 25_000), 'characters of output in an answer; the rest is kept on disk'),
+    maxOutput: setting(whole(1000, 100_000_000), 'characters that one execution may print before it is ended'),
+    linger: setting(seconds(1, 3600), 'how long an interpreter waits for its server to come back'),
+    idle: setting(
+      seconds(0, 0),
+      'serve shells alone, in the background, and end after this time without use; 0 for never',
+    ),
+    store: setting(onOff(true), 'keep names, addresses and tokens of labs for the next process'),
+    tools: setting(
+      oneOf('auto', 'code', 'all'),
+      "tools that agents are shown; auto: the lab's once it is used; code: no lab",
+    ),
+    structured: setting(onOff(false), 'answers over MCP have their fields beside the text, for programs'),
+    logLevel: setting(
+      oneOf('warn', 'trace', 'debug', 'info', 'error', 'silent'),
+      'trace, debug, info, warn, error or silent; to standard error',
+    ),
+  },
+  Confinement: {
+    sandbox: setting(oneOf('auto', 'on', 'off'), 'confine code; auto: serve does where the machine can, mcp does not'),
+    network: setting(network(), 'what confined code may reach: none, allow, or hosts with commas between'),
+    sessionMemory: setting(size(0, 2 * GIB), 'memory of all processes of a confined interpreter; 0 for no limit'),
+    sessionProcesses: setting(whole(0, 256), 'processes and threads of a confined interpreter; 0 for no limit'),
+    sessionCpus: setting(whole(0, 0), 'processors that a confined interpreter may use; 0 for all'),
+    sessionOpenFiles: setting(whole(0, 4096), 'files that a confined process may have open; 0 for what the server may'),
+    sessionQuota: setting(size(0, 10 * GIB), 'size of all files of a session; 0 for no limit'),
+    sessionFileCount: setting(whole(0, 200_000), 'files and folders of a confined session; 0 for no limit'),
+  },
+  'Where it listens': {
+    host: setting(host(), "address to listen on; any other than this machine's own needs a way of access", 'HOST'),
+    port: setting(whole(0, 8000, 65_535), 'port to listen on; 0 for any that is free', 'PORT'),
+  },
+  'Who may come in': {
+    apiKey: setting(
+      apiKey(),
+      'key that callers send as x-api-key or Authorization: Bearer',
+      'CODE_INTERPRETER_API_KEY',
+    ),
+    pathSecret: setting(pathSecret(), 'secret in the URL, as in /k/SECRET/v1, for clients that send no header'),
+    jwtPublicKey: setting(
+      path('PEM'),
+      "public key of LibreChat's tokens: PEM, or a file with it",
+      'CODEAPI_JWT_PUBLIC_KEY',
+    ),
+    jwtKid: setting(given('ID', 'any'), '`kid` that tokens must have', 'CODEAPI_JWT_KID'),
+    jwksUrl: setting(path('URL'), 'JSON Web Key Set in place of one key: a URL, or a file', 'CODEAPI_JWT_JWKS_URL'),
+    jwtIssuer: setting(text('NAME', 'librechat'), '`iss` that tokens must have', 'CODEAPI_JWT_ISSUER'),
+    jwtAudience: setting(text('NAME', 'codeapi'), '`aud` that tokens must have', 'CODEAPI_JWT_AUDIENCE'),
+    corsOrigins: setting(
+      origins(),
+      'origins of web pages that may use the service, or * for all',
+      'CORS_ALLOW_ORIGINS',
+    ),
+  },
+  'Sessions and files': {
+    maxSessions: setting(whole(1, 50), 'sessions with live interpreters at once', 'MAX_SESSIONS'),
+    sessionIdle: setting(seconds(1, 3600), 'how long a session may be unused until its interpreters are ended'),
+    sessionAge: setting(seconds(1, DAY), 'how old a session may become, used or not'),
+    keepFiles: setting(
+      seconds(DAY, 2 * DAY),
+      'how long files are kept; a day at least, because LibreChat counts on it',
+    ),
+    uploadsDir: setting(
+      path('FOLDER'),
+      'where workspaces and files are kept, in place of the data folder',
+      'UPLOADS_DIR',
+    ),
+    notebooksDir: setting(path('FOLDER'), 'made, and told by /health; nothing is kept in it', 'NOTEBOOKS_DIR'),
+    maxUpload: setting(size(1, 2 * GIB), 'size of one uploaded file'),
+  },
+  'The lab over HTTP': {
+    labEndpoints: setting(endpoints(), 'labs that callers may attach, as a list with commas'),
+  },
+  'Limits and operation': {
+    maxBody: setting(size(1024, 64 * MIB), 'size of a request that is not an upload'),
+    rateLimit: setting(whole(0, 0), 'executions that one caller may start in any minute; 0 for no limit'),
+    maxRunning: setting(whole(0, 0), 'executions that one caller may have at once; 0 for no limit'),
+    keepAlive: setting(
+      seconds(0.1, 15),
+      'silence after which a waiting caller is sent a byte, to keep the connection alive',
+    ),
+    programMemory: setting(
+      number('MIB', 0, 0),
+      'address space of each process of a program that is not Python; 0 for no limit',
+      'CUVETTE_PROGRAM_MEMORY_MB',
+      'SUBPROCESS_MAX_MEMORY_MB',
+    ),
+    programCpu: setting(
+      seconds(0, 0),
+      'processor time of a program that is not Python; 0 for no limit',
+      'CUVETTE_PROGRAM_CPU_SECONDS',
+      'SUBPROCESS_MAX_CPU_SECONDS',
+    ),
+    bashStrict: setting(onOff(false), 'run bash with `set -euo pipefail`', 'BASH_STRICT_MODE'),
+    logRequests: setting(
+      onOff(false),
+      'a line in the log for each request, without headers and secrets',
+      'LOG_REQUESTS',
+    ),
+  },
 };
 
 export const settingsSchema = z.object({
-  ...general,
-  ...confinement,
-  ...listening,
-  ...access,
-  ...storage,
-  ...lab,
-  ...operation,
+  ...GROUPS.General,
+  ...GROUPS.Confinement,
+  ...GROUPS['Where it listens'],
+  ...GROUPS['Who may come in'],
+  ...GROUPS['Sessions and files'],
+  ...GROUPS['The lab over HTTP'],
+  ...GROUPS['Limits and operation'],
 });
 
 export type Config = z.infer<typeof settingsSchema>;
@@ -176,7 +177,7 @@ export const SETTINGS: Setting[] = settingsSchema.keyof().options.map((name) => 
     default: written(type.safeParse(undefined).data, value) ?? fallback,
     kind: value === '' ? 'switch' : kind,
     group,
-    isService: !(name in general || name in confinement),
+    isService: !(name in GROUPS.General || name in GROUPS.Confinement),
   };
 });
 

@@ -30,8 +30,19 @@ export interface Program {
 }
 
 export interface ProgrammaticRun {
-  readonly call: RunningCall;
-  readonly isTimedOut: boolean;
+  owner: string;
+  requestId: string | undefined;
+  call: RunningCall;
+  channel: ToolChannel;
+  calls: ToolCall[];
+  callCount: number;
+  onCall: () => void;
+  /** Milliseconds of working time that are left. */
+  timeLeft: number;
+  isTimedOut: boolean;
+  token: string | undefined;
+  abandoned?: NodeJS.Timeout;
+  stop: () => void;
 }
 
 /** A program has called tools, whose results the caller sends with the token; or it has ended. */
@@ -47,21 +58,6 @@ export interface ProgrammaticRuns {
   cancel(requestId: string, owner: string): boolean;
 }
 
-interface Run extends ProgrammaticRun {
-  owner: string;
-  requestId: string | undefined;
-  channel: ToolChannel;
-  calls: ToolCall[];
-  callCount: number;
-  onCall: () => void;
-  /** Milliseconds of working time that are left. */
-  timeLeft: number;
-  isTimedOut: boolean;
-  token: string | undefined;
-  abandoned?: NodeJS.Timeout;
-  stop: () => void;
-}
-
 /** Milliseconds; calls that come within this time are sent together. */
 const BATCH_WINDOW = 40;
 /** Milliseconds after which a program is stopped whose caller sends no results. */
@@ -69,10 +65,10 @@ const ABANDONED = 5 * 60_000;
 export const MOST_CALLS = 1000;
 
 export function createProgrammaticRuns(): ProgrammaticRuns {
-  const runs = new Map<ProgrammaticRun, Run>();
+  const runs = new Set<ProgrammaticRun>();
 
-  function watch(run: Run, tools: Map<string, string>): Run {
-    runs.set(run, run);
+  function watch(run: ProgrammaticRun, tools: Map<string, string>): ProgrammaticRun {
+    runs.add(run);
     run.channel.onCall((call) => {
       run.callCount += 1;
       const name = tools.get(call.name);
@@ -115,7 +111,7 @@ export function createProgrammaticRuns(): ProgrammaticRuns {
       }
     },
     resume(token, owner, results) {
-      const run = [...runs.values()].find((waiting) => waiting.token === token && waiting.owner === owner);
+      const run = [...runs].find((waiting) => waiting.token === token && waiting.owner === owner);
       if (!run)
         throw new CuvetteError('unknown_execution', 'There is no program that waits under this continuation token.');
       run.token = undefined;
@@ -123,9 +119,7 @@ export function createProgrammaticRuns(): ProgrammaticRuns {
       for (const result of results) run.channel.answer(result);
       return run;
     },
-    async nextStep(known, signal) {
-      const run = runs.get(known);
-      if (!run) return { state: 'ended' };
+    async nextStep(run, signal) {
       const began = performance.now();
       const timer = setTimeout(() => {
         run.isTimedOut = true;
@@ -143,7 +137,7 @@ export function createProgrammaticRuns(): ProgrammaticRuns {
       return { state: 'calls', token, calls: run.calls.splice(0) };
     },
     cancel(requestId, owner) {
-      const found = [...runs.values()].filter((run) => run.requestId === requestId && run.owner === owner);
+      const found = [...runs].filter((run) => run.requestId === requestId && run.owner === owner);
       for (const run of found) run.stop();
       return found.length > 0;
     },
@@ -151,7 +145,7 @@ export function createProgrammaticRuns(): ProgrammaticRuns {
 }
 
 /** Resolves once the program has called, and calls for no more within the batch window. */
-async function nextCalls(run: Run): Promise<boolean> {
+async function nextCalls(run: ProgrammaticRun): Promise<boolean> {
   if (run.calls.length === 0)
     await new Promise<void>((resolve) => {
       run.onCall = resolve;
