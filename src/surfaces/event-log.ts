@@ -4,7 +4,7 @@
  */
 
 import type { Spill, Spills } from '../files/spill.ts';
-import { encodePieces } from './json-body.ts';
+import { encodePieces } from './json-answer.ts';
 
 export interface EventLog {
   /** Adds an event, as JSON. A promise says when there is room in memory for more; what comes after the last event is dropped. */

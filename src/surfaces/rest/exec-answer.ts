@@ -13,7 +13,7 @@ import { endsLine, isLong, joinTexts, type Text } from '../../sessions/long-text
 import type { ExecutionRecord } from '../../sessions/record.ts';
 import type { FileReference } from '../../sessions/references.ts';
 import type { SessionChoice, SharedSessions } from '../../sessions/shared-sessions.ts';
-import { type JsonBody, jsonBody } from '../json-body.ts';
+import { type JsonBody, jsonBody } from '../json-answer.ts';
 import type { Principal } from './caller.ts';
 import { chooseSession, type ExecBody } from './exec-request.ts';
 import { explain } from './problem.ts';

@@ -11,7 +11,7 @@ import type { RunningCall } from '../../sessions/calls.ts';
 import type { Execution } from '../../sessions/execution.ts';
 import type { SharedSession } from '../../sessions/shared-sessions.ts';
 import { streamOf, textOf } from '../../sessions/text.ts';
-import { jsonBody } from '../json-body.ts';
+import { jsonBody } from '../json-answer.ts';
 import { goneSignal, type RestEnv } from './caller.ts';
 import { eventStream } from './event-stream.ts';
 import type { ExecOptions } from './exec.ts';

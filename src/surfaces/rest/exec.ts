@@ -5,11 +5,10 @@ import { CuvetteError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Calls, RunningCall } from '../../sessions/calls.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
-import { jsonBody } from '../json-body.ts';
+import { jsonBody, keepAliveJson, writtenJson } from '../json-answer.ts';
 import { goneSignal, type RestEnv } from './caller.ts';
 import { answerOf, bodyOf, execAnswer, languageRefusal, lateFailure } from './exec-answer.ts';
 import { execBody, toCall } from './exec-request.ts';
-import { keepAliveJson, writtenJson } from './keep-alive-json.ts';
 import { refuseInvalid } from './problem.ts';
 import type { Runtimes } from './runtimes.ts';
 

@@ -5,12 +5,11 @@
 
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
-import { type JsonBody, jsonBody } from '../json-body.ts';
+import { type JsonBody, jsonBody, keepAliveJson, writtenJson } from '../json-answer.ts';
 import { goneSignal, type Principal, type RestEnv } from './caller.ts';
 import type { ExecOptions } from './exec.ts';
 import { answerOf, bodyOf, languageRefusal, lateFailure } from './exec-answer.ts';
 import { execBody, interpreterFor, listOf, toCall } from './exec-request.ts';
-import { keepAliveJson, writtenJson } from './keep-alive-json.ts';
 import { refuseInvalid } from './problem.ts';
 import { createProgrammaticRuns, MOST_CALLS, type ProgrammaticRun } from './programmatic-runs.ts';
 

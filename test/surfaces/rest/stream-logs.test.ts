@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSpills } from '../../../src/files/spill.ts';
-import { jsonBody } from '../../../src/surfaces/json-body.ts';
+import { jsonBody } from '../../../src/surfaces/json-answer.ts';
 import { createStreamLogs, type LogLimits, type StreamLogs } from '../../../src/surfaces/rest/stream-logs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 

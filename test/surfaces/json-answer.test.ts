@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CuvetteError } from '../../../src/errors.ts';
-import { escapeText, joinTexts, type LongText } from '../../../src/sessions/long-text.ts';
-import { type JsonBody, jsonBody } from '../../../src/surfaces/json-body.ts';
-import { keepAliveJson } from '../../../src/surfaces/rest/keep-alive-json.ts';
+import { CuvetteError } from '../../src/errors.ts';
+import { escapeText, joinTexts, type LongText } from '../../src/sessions/long-text.ts';
+import { type JsonBody, jsonBody, keepAliveJson } from '../../src/surfaces/json-answer.ts';
 
 const TEXT = 'a "line"\n🎉\u0000\u2028é\\';
 

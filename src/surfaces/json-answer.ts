@@ -1,10 +1,35 @@
 /**
- * Answers a long call with JSON and keeps its connection alive: after some silence it sends white space, which JSON allows before a value,
- * so that no proxy closes the connection as idle. The status 200 is sent by then, so a later error is reported in the body.
+ * Answers with JSON that may be long or late. Texts that are too long for memory are serialized piece by piece. After some silence white
+ * space is sent, which JSON allows before a value, so that no proxy closes the connection as idle; the status 200 is sent by then, so a
+ * later error is reported in the body.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodePieces, type JsonBody, jsonBody } from '../json-body.ts';
+import { isLong } from '../sessions/long-text.ts';
+
+/** Characters of text that are encoded at once. */
+const MOST_AT_ONCE = 64 << 10;
+
+export interface JsonBody {
+  /** The whole JSON, if it holds no long text. */
+  readonly whole: string | undefined;
+  /** Can be called again until `release`. */
+  pieces(): AsyncIterable<string | Uint8Array>;
+  /** Bytes of its long texts on the disk. */
+  readonly size: number;
+  /** Deletes the long texts that it is read from. */
+  release(): void;
+}
+
+/** Long texts, which `source` keeps, may stand in the value and in the objects that are its fields. */
+export function jsonBody(value: object, source: { size: number; release(): void } = NOTHING): JsonBody {
+  const whole = hasLong(value) ? undefined : JSON.stringify(value);
+  async function* pieces() {
+    if (whole === undefined) yield* piecesOf(value);
+    else yield whole;
+  }
+  return { whole, pieces, size: source.size, release: () => source.release() };
+}
 
 export interface KeepAliveOptions {
   /** Aborted when the caller goes away. */
@@ -84,4 +109,47 @@ async function isSettled(work: Promise<unknown>, milliseconds: number): Promise<
   } finally {
     over.abort();
   }
+}
+
+const NOTHING = { size: 0, release() {} };
+
+async function* piecesOf(value: object): AsyncGenerator<string | Uint8Array> {
+  let separator = '{';
+  for (const [key, field] of Object.entries(value)) {
+    if (field === undefined) continue;
+    yield `${separator}${JSON.stringify(key)}:`;
+    separator = ',';
+    if (isLong(field)) yield* quoted(field.escaped());
+    else if (isRecord(field)) yield* piecesOf(field);
+    else yield JSON.stringify(field);
+  }
+  yield '}';
+}
+
+async function* quoted(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<string | Uint8Array> {
+  yield '"';
+  yield* pieces;
+  yield '"';
+}
+
+function hasLong(value: object): boolean {
+  return Object.values(value).some((field) => isLong(field) || (isRecord(field) && Object.values(field).some(isLong)));
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Encodes text and bytes as one stream of bytes; short texts that follow each other become one chunk. */
+export async function* encodePieces(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
+  let text = '';
+  for await (const piece of pieces) {
+    if (typeof piece === 'string') text += piece;
+    if (text !== '' && (typeof piece !== 'string' || text.length >= MOST_AT_ONCE)) {
+      yield Buffer.from(text);
+      text = '';
+    }
+    if (typeof piece !== 'string') yield piece;
+  }
+  if (text !== '') yield Buffer.from(text);
 }
