@@ -38,8 +38,7 @@ function suites() {
   return [
     vitest('unit'),
     step('check', 'npm', ['run', '--silent', 'check']),
-    step('tool reference', 'node', ['scripts/tool-reference.mjs', '--check']),
-    step('openapi.json', 'node', ['scripts/openapi.mjs', '--check']),
+    step('references', 'node', ['scripts/references.mjs', '--check']),
     { ...vitest('attack'), needs: confinement },
     { ...vitest('live'), needs: environment },
     { ...vitest('lab'), needs: environment },

@@ -1,9 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseServerFlags } from '../src/cli/flags.ts';
 import { printConfig } from '../src/cli/print-config.ts';
-import { explainConfig, readConfig, readConfigFile, SETTINGS } from '../src/config.ts';
+import { parseServerFlags } from '../src/cli/server-flags.ts';
+import { explainConfig, readConfig, readConfigFile } from '../src/config.ts';
+import { SETTINGS } from '../src/settings.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const SECRET = 'Zq3-xk_9Lm2pQr7T';
@@ -268,7 +269,7 @@ describe('the file of settings', () => {
   it.each([
     [
       { prot: 1, api_key: 'x', port: 1 },
-      /cuvette\.json has what is no setting: prot, api_key\. The settings are: python, /,
+      /cuvette\.json has what is no setting: prot \(did you mean port\?\), api_key \(did you mean apiKey\?\)\. The settings are: python, /,
     ],
     [[1], /cannot be read: it is not an object\. It must be JSON/],
     ['{ port: 1 }', /cannot be read: .*JSON/],

@@ -1,16 +1,12 @@
-/** `cuvette call`: any of the agent's tools, from the shell. */
+/** `cuvette call` calls any of the agent's tools from the shell. */
 
 import { CuvetteError, messageOf } from '../errors.ts';
 import { callBridge } from '../surfaces/bridge/client.ts';
+import { CALL, parseFlags } from './command-flags.ts';
 import { findServer } from './find-server.ts';
-import { parseFlags } from './parse-flags.ts';
 
 export async function main(args: string[]): Promise<number> {
-  const { values, positionals } = parseFlags({
-    args,
-    allowPositionals: true,
-    options: { json: { type: 'boolean' }, server: { type: 'string' }, start: { type: 'boolean' } },
-  });
+  const { values, positionals } = parseFlags({ args, allowPositionals: true, options: CALL });
   const [tool, input = '{}'] = positionals;
   if (!tool)
     throw new CuvetteError(

@@ -13,7 +13,7 @@ import { policyOf } from '../sandbox/policy.ts';
 import { openProxy } from '../sandbox/proxy.ts';
 import type { Foundation } from '../sessions/foundation.ts';
 
-/** Of the folders in which compilers keep what they share, as far as we make them ourselves. */
+/** Levels of folders for the compilers' shared files that Cuvette itself makes. */
 const DEPTH = 2;
 
 export interface OpenConfinement extends Choice {
@@ -24,9 +24,9 @@ export async function openConfinement(options: {
   config: Config;
   foundation: Foundation;
   python: string | undefined;
-  /** Where sessions have their folders. */
+  /** The folder that holds the sessions' folders. */
   sessions: string;
-  /** A folder that is the workspace itself. */
+  /** A project's folder that is the workspace itself. */
   project?: string;
   isOpen: boolean;
 }): Promise<OpenConfinement> {
@@ -70,13 +70,13 @@ function readHosts(hosts: string[]) {
   }
 }
 
-/** Languages that are installed, by their tools. */
+/** Returns the paths of the tools of installed languages. */
 async function languageTools(): Promise<string[]> {
   const found = await Promise.all(LANGUAGES.map((language) => language.probe()));
   return found.flatMap((info) => ('path' in info ? [info.path] : []));
 }
 
-/** What builds of all sessions read, and none can write. */
+/** Makes the folders that builds of all sessions read and none can write. */
 function sharedFolders(cache: string): string[] {
   const folders = ['cpp', 'go'].map((name) => join(cache, name));
   for (const folder of folders) {
@@ -86,7 +86,7 @@ function sharedFolders(cache: string): string[] {
   return folders;
 }
 
-/** As a whole: a session that begins before the environment is made finds it there when it is. */
+/** Makes the folder of all environments readable, so that a session that begins before the environment is made finds it later. */
 function environmentsFolder(cache: string): string {
   const folder = environmentsIn(cache);
   mkdirSync(folder, { recursive: true, mode: 0o755 });
@@ -94,7 +94,7 @@ function environmentsFolder(cache: string): string {
   return folder;
 }
 
-/** For the code's user, who may be another; what is above is closed to the machine's other users. */
+/** Makes folders readable to the user that code runs as; the folders above are closed to the machine's other users. */
 function openUp(folder: string, depth: number): void {
   chmodSync(folder, 0o755);
   if (depth === 0) return;

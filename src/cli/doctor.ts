@@ -1,4 +1,4 @@
-/** `cuvette doctor`: looks at everything that Cuvette depends on, and says what to do where something is missing. */
+/** `cuvette doctor` checks everything that Cuvette depends on, and says what to do where something is missing. */
 
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
@@ -15,8 +15,8 @@ import { openStore } from '../sessions/store.ts';
 import { chooseServer, chooseService } from '../surfaces/bridge/discovery.ts';
 import { readRecords } from '../surfaces/bridge/server-record.ts';
 import { VERSION } from '../version.ts';
-import { parseServerFlags } from './flags.ts';
-import { tryLanguages } from './trial-calls.ts';
+import { tryLanguages } from './doctor-languages.ts';
+import { parseServerFlags } from './server-flags.ts';
 
 interface Finding {
   name: string;
@@ -38,7 +38,7 @@ export async function main(args: string[]): Promise<number> {
   return all.some(({ state }) => state === 'broken') ? 1 : 0;
 }
 
-/** As they are found: a call can take a while. */
+/** Yields findings one by one, because a call can take a while. */
 async function* examine(config: Config, paths: Paths): AsyncGenerator<Finding> {
   const find = () => findPython(config.python);
   yield look('program', () => `Cuvette ${VERSION} on Node ${process.versions.node}, ${process.platform}`);
@@ -64,7 +64,7 @@ async function* examine(config: Config, paths: Paths): AsyncGenerator<Finding> {
   yield look('servers', () => serversDetail(paths.runtime));
 }
 
-/** A call in each language, with the settings of a service that is started here. */
+/** Runs a call in each language, with the settings of a service that is started here. */
 async function* tryCalls(config: Config, paths: Paths): AsyncGenerator<Finding> {
   try {
     const base = await findPython(config.python);
@@ -101,7 +101,7 @@ async function environmentDetail(cache: string, base: PythonInfo): Promise<strin
   );
 }
 
-/** Tries it, as `cuvette serve` does before it starts. */
+/** Tries to confine a process, as `cuvette serve` does before it starts. */
 async function sandboxDetail(config: Config, paths: Paths): Promise<string> {
   const machine = await lookAtMachine();
   const python = await findPython(config.python).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** The server that this shell shares with its agent; starts one in the background where that is wanted. */
+/** Finds the server that this shell shares with its agent, or starts one in the background. */
 
 import { CuvetteError } from '../errors.ts';
 import { findPaths } from '../paths.ts';
@@ -6,7 +6,7 @@ import { ancestorsOf } from '../process-tree.ts';
 import { type Caller, chooseServer, chooseService, isInsideAgent, sessionIn } from '../surfaces/bridge/discovery.ts';
 import type { BridgeRequest } from '../surfaces/bridge/protocol.ts';
 import { readRecords, type ServerRecord } from '../surfaces/bridge/server-record.ts';
-import { shellCommand } from './shell-command.ts';
+import { shellCommand } from './this-program.ts';
 
 export interface FindOptions {
   /** Start a server where there is none, even inside an agent. */

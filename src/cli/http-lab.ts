@@ -1,14 +1,13 @@
-/** The lab of the HTTP service: which models its callers may open, and which of them are shown its tools. */
+/** Opens the lab of the HTTP service: decides which models its callers may attach, and which callers are shown its tools. */
 
 import type { Config } from '../config.ts';
 import { admitted, createCallersLabs } from '../lab/labs/callers-labs.ts';
 import { createLabInterpreters } from '../lab/labs/lab-interpreters.ts';
 import type { Paths } from '../paths.ts';
 import type { Elsewhere } from '../sessions/interpreter-pool.ts';
+import { WORKSPACE_FILES } from '../tools/caller-files.ts';
 import type { Tool } from '../tools/define-tool.ts';
-import { createLabTools } from '../tools/lab.ts';
-import { WORKSPACE_FILES } from '../tools/lab-files.ts';
-import type { LabListing } from '../tools/lab-listing.ts';
+import { createLabListing, createLabTools, type LabListing } from '../tools/lab.ts';
 
 export interface HttpLab {
   tools: readonly Tool[];
@@ -17,11 +16,11 @@ export interface HttpLab {
   close(): Promise<void>;
 }
 
-/** Nothing where callers may open no model, or where the operator wants no lab. */
+/** Returns nothing where callers may attach no model, or where the operator wants no lab. */
 export function openHttpLab(options: {
   config: Config;
   paths: Paths;
-  /** What the operator's relative paths are meant from. */
+  /** The folder from which the operator's relative paths are resolved. */
   project: string;
   /** Whether callers are programs of this machine. */
   isOpen: boolean;
@@ -32,7 +31,7 @@ export function openHttpLab(options: {
   const admitsUrls = isOpen && config.labEndpoints === undefined;
   if (tools === 'code' || (endpoints.length === 0 && !admitsUrls)) return undefined;
   const labs = createCallersLabs({ ...paths, project, store: config.store, endpoints, admitsUrls });
-  const shown = new Set<string>();
+  const listings = new Map<string, LabListing>();
   return {
     tools: createLabTools({
       labsOf: ({ caller }) => {
@@ -42,14 +41,11 @@ export function openHttpLab(options: {
       files: WORKSPACE_FILES,
       isShared: true,
     }),
-    listingOf: (caller) => ({
-      isOpen: () => tools === 'all' || shown.has(caller),
-      open() {
-        const isNews = tools !== 'all' && !shown.has(caller);
-        shown.add(caller);
-        return isNews;
-      },
-    }),
+    listingOf(caller) {
+      const listing = listings.get(caller) ?? createLabListing(tools);
+      listings.set(caller, listing);
+      return listing;
+    },
     interpretersOf: (caller) => createLabInterpreters(labs.of(caller)),
     close: () => labs.close(),
   };

@@ -1,4 +1,4 @@
-/** The HTTP service of `cuvette serve`: put together, listening, and taken apart again. */
+/** Opens and closes the HTTP service of `cuvette serve`: builds its parts, listens, and sweeps what has expired. */
 
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,32 +18,32 @@ import { createMcpHttp } from '../surfaces/mcp/http.ts';
 import { createAccess, isOpenToPages, OPEN_TO_PAGES } from '../surfaces/rest/access.ts';
 import { createApp } from '../surfaces/rest/app.ts';
 import type { Metrics } from '../surfaces/rest/metrics.ts';
+import { createRuntimes } from '../surfaces/rest/runtimes.ts';
 import { createStreamLogs } from '../surfaces/rest/stream-logs.ts';
-import { createVersions } from '../surfaces/rest/versions.ts';
 import { openHttpLab } from './http-lab.ts';
 import { listen } from './listen.ts';
 import { openServiceSessions, serviceFolders } from './service-sessions.ts';
-import { shellCommand } from './shell-command.ts';
+import { shellCommand } from './this-program.ts';
 
 export interface HttpService {
   readonly url: string;
   readonly sandbox: string;
-  /** Done when the first call need not wait for anything to start. */
+  /** Resolves when the first call need not wait for anything to start. */
   readonly warm: Promise<void>;
-  /** Who may come in. */
+  /** Describes who may call. */
   readonly access: string;
-  /** The sessions of agents that come in over HTTP, where those are all one's. */
+  /** The sessions of agents over HTTP, where all callers are one principal. */
   readonly agents: { url: string; sessions: Sessions; isUsed(): boolean } | undefined;
-  /** The languages that can be run, for people. */
+  /** Lists the languages that can be run, for people. */
   languages(): Promise<string>;
   /** True once nothing runs. */
   isIdle(): boolean;
-  /** Ends; interpreters wait for the next server if `isLeaving`, and end otherwise. */
+  /** Stops the service; interpreters wait for the next server if `isLeaving`, and end otherwise. */
   close(isLeaving: boolean): Promise<void>;
 }
 
 const SWEEP_EVERY = 30_000;
-/** Longer than any client keeps a connection without use: the client closes it first, and loses no request. */
+/** Longer than clients keep idle connections: the client closes first, and loses no request. */
 const KEEP_ALIVE = 75_000;
 const LAST_ANSWERS = 5000;
 
@@ -66,7 +66,7 @@ export async function openHttpService(options: {
   const spills = await openSpills(join(foundation.paths.data, 'spill'));
   const logs = createStreamLogs(spills);
   const files = openFileStore({ folder: folders.files });
-  // Web pages from anywhere are no programs of this machine.
+  // A service that any web page may use is not open to this machine's programs alone.
   const isOpen = access.isOpen && !isOpenToPages(config);
   const lab = openHttpLab({ config, paths: foundation.paths, project: options.project, isOpen });
   const opening = openServiceSessions({
@@ -97,7 +97,7 @@ export async function openHttpService(options: {
     sessionsFor: (principal) => createPrincipalSessions(principal.id, tooled),
     log,
     lab: lab && { tools: lab.tools, listingOf: (principal) => lab.listingOf(principal.id) },
-    // Whoever calls without a key is on this machine, and so is its shell.
+    // A caller without a key is on this machine, and so is its shell.
     server: { structured: config.structured, shellCommand: access.isOpen ? shellCommand() : undefined },
   });
   const sandboxed = {
@@ -138,7 +138,7 @@ export async function openHttpService(options: {
     warm,
     access: access.describe(),
     async languages() {
-      const runtimes = await createVersions(foundation.environment).all();
+      const runtimes = await createRuntimes(foundation.environment).all();
       const others = runtimes.filter(({ lang, version }) => lang !== 'py' && version !== null);
       return others.map(({ lang }) => (lang === 'cpp' ? 'c++' : lang === 'js' ? 'node' : lang)).join(' · ');
     },
@@ -160,7 +160,7 @@ export async function openHttpService(options: {
   };
 }
 
-/** What makes first builds fast, one after the other, while the service already answers. */
+/** Prepares the first builds of languages, one after the other, while the service already answers. */
 async function prepareLanguages(cache: string, signal: AbortSignal): Promise<void> {
   for (const language of LANGUAGES) {
     if (signal.aborted || 'missing' in (await language.probe())) continue;

@@ -1,13 +1,13 @@
-/** What `cuvette lab serve` prints: the model, and how an agent attaches it. The token is told here, once, and nowhere else. */
+/** Writes what `cuvette lab serve` prints: the model, and how an agent attaches it. The token is shown here, once, and nowhere else. */
 
 import type { Lab } from '../lab/core/lab.ts';
 import { VERSION } from '../version.ts';
 import type { LabToken } from './lab-token.ts';
 
 export interface Welcome {
-  /** That agents use. */
+  /** The URL that agents use. */
   endpoint: string;
-  /** That it listens on, where this is another. */
+  /** The URL that it listens on, where that is another. */
   listens: string | undefined;
   token: LabToken;
 }
@@ -30,7 +30,7 @@ Ctrl-C stops it.
 `;
 }
 
-/** When the address has changed. */
+/** Tells that the address has changed. */
 export function moved(endpoint: string, { source }: LabToken): string {
   return `The lab has a new address.
 Endpoint: ${endpoint}

@@ -1,4 +1,4 @@
-/** `cuvette lab demo`: three directions of the model that ships, all easy to read, and what the protocol says of each. */
+/** `cuvette lab demo` tests three directions of the shipped model, all of which a probe reads with ease, and writes a report on each. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,11 +14,10 @@ import { renderReport } from '../lab/report/report.ts';
 import { drawRecord } from '../lab/report/terminal.ts';
 import { shown, type TerminalStyle, terminalStyle, wrapped } from '../lab/report/terminal-style.ts';
 import { findPaths } from '../paths.ts';
-import { parseFlags } from './parse-flags.ts';
-import { shellCommand } from './shell-command.ts';
-import { stopSignal } from './stop-signal.ts';
+import { LAB_DEMO, parseFlags } from './command-flags.ts';
+import { shellCommand, stopSignal } from './this-program.ts';
 
-/** As a shell has it for Ctrl-C. */
+/** The exit code of a shell for Ctrl-C. */
 const INTERRUPTED = 130;
 
 interface Answered {
@@ -28,25 +27,19 @@ interface Answered {
 }
 
 export async function main(args: string[]): Promise<number> {
-  const { values } = parseFlags({
-    args,
-    options: {
-      out: { type: 'string', default: 'cuvette-lab-report.html' },
-      seed: { type: 'string', default: '0' },
-    },
-  });
+  const { values } = parseFlags({ args, options: LAB_DEMO });
   const seed = Number(values.seed);
   if (!Number.isInteger(seed) || seed < 0)
     throw new CuvetteError('invalid_input', `--seed ${values.seed} is not a whole number from 0 on.`);
   const started = performance.now();
   const stop = new AbortController();
   void stopSignal().then(() => stop.abort());
-  // A reader that has seen enough, as head has, ends it too.
+  // A reader that closes the pipe, as `head` does, ends it too.
   process.stdout.on('error', () => stop.abort());
   const context: LabContext = { signal: stop.signal, progress: () => {} };
   const style = terminalStyle(process.stdout);
 
-  // What it keeps is of no use later, and must not count among the user's own questions.
+  // Its records must not be counted among the user's own experiments.
   const folder = mkdtempSync(join(tmpdir(), 'cuvette-lab-demo-'));
   try {
     const lab = await openLocalLab({ ...findPaths(), data: folder, model: 'demo', project: folder }, context);
@@ -96,7 +89,7 @@ async function show(lab: Lab, { seed, out, style, context, started }: Showing): 
   return answered.every(({ question, record }) => record.verdict.verdict === question.expected) ? 0 : 1;
 }
 
-/** A page for each, and one picture of all. */
+/** Writes a page for each question, and one picture of all. */
 function write(out: string, answered: Answered[]): string[] {
   const base = out.replace(/\.html?$/, '');
   const pages = answered.map(({ question, record, manifest }, i) => ({

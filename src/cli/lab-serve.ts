@@ -1,49 +1,55 @@
-/** `cuvette lab serve`: opens a model, and serves it to agents, of this machine or by TLS or a tunnel of others. */
+/** `cuvette lab serve` opens a model and serves it to agents: on this machine, or over TLS or a tunnel to others. */
 
 import type { Server } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
+import * as z from 'zod';
 import { readConfig } from '../config.ts';
+import { CuvetteError } from '../errors.ts';
 import { openSpills } from '../files/spill.ts';
 import type { Lab, LabContext } from '../lab/core/lab.ts';
 import { openLabThread } from '../lab/local/lab-thread.ts';
+import type { LocalLabOptions } from '../lab/local/local-lab.ts';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
+import { withoutSecrets } from '../sessions/variables.ts';
 import { createLabApp } from '../surfaces/lab/app.ts';
 import { openTunnel, type Tunnel } from '../surfaces/lab/tunnel.ts';
+import { LAB_SERVE, parseFlags } from './command-flags.ts';
 import { moved, welcome } from './lab-banner.ts';
-import { ENGINE_FLAGS, engineFrom } from './lab-engine.ts';
-import { chooseReach, type Tls } from './lab-reach.ts';
 import { takeToken } from './lab-token.ts';
+import { chooseTransport, type Tls } from './lab-transport.ts';
 import { listen } from './listen.ts';
-import { parseFlags } from './parse-flags.ts';
-import { stopSignal } from './stop-signal.ts';
+import { stopSignal } from './this-program.ts';
 
 const PORT = '8787';
 const EVERYWHERE = ['0.0.0.0', '::'];
+const TORCH_ONLY = ['dtype', 'device', 'quantization', 'torch-python'] as const;
 
-const OPTIONS = {
-  model: { type: 'string', default: 'demo' },
-  ...ENGINE_FLAGS,
-  host: { type: 'string', default: '127.0.0.1' },
-  port: { type: 'string' },
-  tunnel: { type: 'string', default: 'none' },
-  'tls-cert': { type: 'string' },
-  'tls-key': { type: 'string' },
-  'token-file': { type: 'string' },
-  'log-level': { type: 'string' },
-} as const;
+const engineFlags = z.object({
+  engine: z.enum(['embedded', 'torch']),
+  dtype: z.enum(['auto', 'float32', 'bfloat16', 'float16']).optional(),
+  device: z.string().min(1).optional(),
+  quantization: z.enum(['8bit', '4bit']).optional(),
+  'torch-python': z.string().min(1).optional(),
+});
 
 export async function main(args: string[]): Promise<number | undefined> {
-  const { values } = parseFlags({ args, options: OPTIONS });
+  const { values } = parseFlags({ args, options: LAB_SERVE });
   const { host, port, logLevel } = readConfig({
     host: values.host,
     port: values.port ?? PORT,
     logLevel: values['log-level'],
   });
-  const reach = chooseReach({ host, port, tunnel: values.tunnel, cert: values['tls-cert'], key: values['tls-key'] });
+  const transport = chooseTransport({
+    host,
+    port,
+    tunnel: values.tunnel,
+    cert: values['tls-cert'],
+    key: values['tls-key'],
+  });
   const paths = findPaths();
   const engine = engineFrom(values, paths.runtime);
   const token = takeToken(values['token-file']);
@@ -60,7 +66,7 @@ export async function main(args: string[]): Promise<number | undefined> {
     opening ??= openLabThread(options, contextOf(signal));
     return opening;
   };
-  // A port that is taken is told before the model is loaded; who comes meanwhile waits for it.
+  // The server listens before the model is loaded, so that a port in use is reported at once; early calls wait for the model.
   const lab: Lab = {
     call: async (...call) => (await open()).call(...call),
     close: async () => (await opening?.catch(() => undefined))?.close(),
@@ -68,14 +74,15 @@ export async function main(args: string[]): Promise<number | undefined> {
   const spills = await openSpills(join(paths.data, 'spill'));
   let tunnel: Tunnel | undefined;
   const names = () => namesOf(tunnel?.url());
-  const server = serverFor(createLabApp({ lab, token: token.token, host, names, spills, log }).fetch, reach.tls);
+  const app = createLabApp({ lab, token: token.token, host, names, spills, log });
+  const server = serverFor(app.fetch, transport.tls);
   try {
     await listen(server, { host, port }, values.port !== undefined);
     await open();
-    const listens = urlOf(server, host, reach.tls);
-    if (reach.tunnel)
+    const listens = urlOf(server, host, transport.tls);
+    if (transport.tunnel)
       tunnel = await openTunnel({
-        client: reach.tunnel,
+        client: transport.tunnel,
         address: new URL(listens).host,
         onAddress: (url) => process.stdout.write(moved(url, token)),
         onTrouble: (message) => process.stderr.write(`${message}\n`),
@@ -117,4 +124,24 @@ function urlOf(server: Server, host: string, tls: Tls | undefined): string {
 
 function namesOf(url: string | undefined): string[] {
   return url === undefined ? [] : [new URL(url).hostname];
+}
+
+/** Chooses the engine by the flags, and refuses flags of torch for another engine. */
+function engineFrom(values: Record<string, unknown>, runtime: string): Pick<LocalLabOptions, 'torch'> {
+  const parsed = engineFlags.safeParse(values);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new CuvetteError('invalid_input', `--${String(issue?.path[0])}: ${issue?.message}. Run: cuvette help`);
+  }
+  const { engine, 'torch-python': python, ...rest } = parsed.data;
+  if (engine === 'torch') return { torch: { ...definedOf({ ...rest, python }), runtime, env: withoutSecrets() } };
+  const extra = TORCH_ONLY.find((name) => parsed.data[name] !== undefined);
+  if (extra) throw new CuvetteError('invalid_input', `--${extra} is for --engine torch.`);
+  return {};
+}
+
+type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+function definedOf<T extends object>(values: T): Defined<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -1,4 +1,4 @@
-/** The token of a lab that is served: from a file, from the environment, or a new one. */
+/** Takes the token of a served lab from a file or the environment, or makes a new one. */
 
 import { randomBytes } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -6,20 +6,20 @@ import { CuvetteError, messageOf } from '../errors.ts';
 
 export interface LabToken {
   token: string;
-  /** Where its reader finds it; nothing if it has to be printed. */
+  /** Where the operator finds it; undefined if it has to be printed. */
   source: string | undefined;
-  /** What its owner should know before it is used. */
+  /** Shown to the operator before it is used. */
   warning?: string;
 }
 
 const VARIABLE = 'CUVETTE_LAB_TOKEN';
-/** In the mode of a file: that its group or others may read or write. */
+/** The bits of a file's mode by which its group or others may read or write. */
 const OTHERS = 0o066;
 const FORM = /^[\x21-\x7e]{16,}$/;
 
 export function takeToken(file: string | undefined): LabToken {
   const given = process.env[VARIABLE];
-  // What is started from here has no need of it.
+  // Child processes must not inherit it.
   delete process.env[VARIABLE];
   if (file !== undefined) return { ...fromFile(file), source: 'the content of the token file' };
   if (given === undefined || given === '') return { token: fresh(), source: undefined };
@@ -30,7 +30,7 @@ export function takeToken(file: string | undefined): LabToken {
   );
 }
 
-/** The file is written if it is not there. */
+/** Reads the token from the file, which is written if it does not exist. */
 function fromFile(file: string): Omit<LabToken, 'source'> {
   const token = fresh();
   try {

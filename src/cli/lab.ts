@@ -1,4 +1,4 @@
-/** `cuvette lab`: looks inside language models. Loads only what its command needs. */
+/** `cuvette lab` dispatches to `lab demo` and `lab serve`, and loads only the one that is needed. */
 
 import { CuvetteError } from '../errors.ts';
 

@@ -1,9 +1,9 @@
-/** Listening on an address, with an error that says what to do. */
+/** Makes a server listen on an address, with an error that says what to do. */
 
 import type { Server } from 'node:http';
 import { CuvetteError } from '../errors.ts';
 
-/** A port that nobody chose gives way to any that is free. */
+/** Takes any free port if the default one is in use; a port that the user chose must be free. */
 export async function listen(
   server: Server,
   { host, port }: { host: string; port: number },

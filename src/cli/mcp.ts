@@ -1,4 +1,4 @@
-/** `cuvette mcp`: serves one agent over stdio, and its shells over the bridge. */
+/** `cuvette mcp` serves one agent over stdio, and its shells over the bridge. */
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,26 +12,26 @@ import type { Foundation } from '../sessions/foundation.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Bridge } from '../surfaces/bridge/listen.ts';
 import { createMcpServer } from '../surfaces/mcp/server.ts';
-import { createLabTools } from '../tools/lab.ts';
-import { projectFiles } from '../tools/lab-files.ts';
-import { createLabListing } from '../tools/lab-listing.ts';
+import { projectFiles } from '../tools/caller-files.ts';
+import { createLabListing, createLabTools } from '../tools/lab.ts';
 import type { OpenConfinement } from './confinement.ts';
-import { parseServerFlags } from './flags.ts';
-import { shellCommand } from './shell-command.ts';
+import { parseServerFlags } from './server-flags.ts';
+import { shellCommand, stopSignal } from './this-program.ts';
 
 interface Confined {
   foundation: Foundation;
   confinement: OpenConfinement;
 }
 
-/** The agent's first question comes at once, and is answered before anything slow begins. */
+/** Milliseconds; the agent's first request comes at once, and is answered before anything slow begins. */
 const FIRST_ANSWER = 30;
 
 export async function main(args: string[]): Promise<number | undefined> {
-  const { config, project } = parseServerFlags(args);
+  const { config, project, mistyped } = parseServerFlags(args);
   const log = createLog(config.logLevel);
+  if (mistyped.length > 0) log.warn(`The environment has what is no setting: ${mistyped.join(', ')}`);
   const paths = findPaths();
-  runtimeFolder(paths.runtime); // One that cannot be used is told at once.
+  runtimeFolder(paths.runtime); // Fails at once if it cannot be used.
   const failed = (error: unknown) => {
     log.warn({ err: error }, 'start');
     return null;
@@ -47,7 +47,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   };
   let opened: Promise<Sessions> | undefined;
   const sessions = () => {
-    opened ??= openSessions().then((held) => Object.assign(held, { socketPath }));
+    opened ??= openSessions().then((sessions) => Object.assign(sessions, { socketPath }));
     return opened;
   };
   const labTools = createLabTools({ labsOf: () => labs, files: projectFiles(project) });
@@ -66,13 +66,13 @@ export async function main(args: string[]): Promise<number | undefined> {
   const socketPath = listen().catch(failed);
   socketPath.then(async () => (await sessions()).warmUp()).catch(failed);
 
-  await new Promise<void>((resolve) => {
+  const inputEnded = new Promise<void>((resolve) => {
     process.stdin.once('end', resolve);
     process.stdin.once('close', resolve);
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
   });
+  await Promise.race([inputEnded, stopSignal()]);
   bridge?.close();
-  await opened?.then((held) => held.close()).catch(failed);
+  await opened?.then((sessions) => sessions.close()).catch(failed);
   await confined?.confinement.close();
   confined?.foundation.close();
   await labs.close();
@@ -80,7 +80,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   process.exit(0);
 }
 
-/** To the project's folder: code of this agent sees no other file of the user's. */
+/** Confines code to the project's folder; it sees no other file of the user's. */
 async function confine(config: Config, paths: Paths, project: string): Promise<Confined> {
   const [{ openConfinement }, { createFoundation }, { zygoteSpec }] = await Promise.all([
     import('./confinement.ts'),

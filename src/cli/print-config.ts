@@ -1,4 +1,4 @@
-/** `cuvette serve --print-config`: every setting, its value, where that came from, and its names. */
+/** Formats what `cuvette serve --print-config` shows: every setting, its value, where that came from, and its names. */
 
 import type { SettingRow } from '../config.ts';
 

@@ -1,27 +1,16 @@
-/** `cuvette run`: runs code in the agent's own live session, as if it were a program of its own. */
+/** `cuvette run` runs code in the agent's own live session and behaves like a program of its own: output, exit code, Ctrl-C. */
 
 import { readFileSync } from 'node:fs';
 import { CuvetteError, messageOf } from '../errors.ts';
 import { callBridge } from '../surfaces/bridge/client.ts';
 import type { BridgeEvent, BridgeRequest } from '../surfaces/bridge/protocol.ts';
+import { parseFlags, RUN } from './command-flags.ts';
 import { findServer } from './find-server.ts';
-import { parseFlags } from './parse-flags.ts';
 
 const BROKEN_PIPE = 141;
 
 export async function main(args: string[]): Promise<never> {
-  const { values, positionals } = parseFlags({
-    args,
-    allowPositionals: true,
-    options: {
-      session: { type: 'string' },
-      interpreter: { type: 'string', short: 'i' },
-      timeout: { type: 'string' },
-      server: { type: 'string' },
-      start: { type: 'boolean' },
-      code: { type: 'string', short: 'c' },
-    },
-  });
+  const { values, positionals } = parseFlags({ args, allowPositionals: true, options: RUN });
   const code = values.code ?? readCode(positionals[0]);
   const server = await findServer({ start: values.start ?? false, server: values.server });
   const request: BridgeRequest = {
@@ -37,7 +26,7 @@ export async function main(args: string[]): Promise<never> {
 
   let running: Extract<BridgeEvent, { type: 'started' }> | undefined;
   let exitCode = 70;
-  // Ctrl-C goes to the code, not to this client; a second one makes the server insist.
+  // Ctrl-C interrupts the code and not this client; a second one makes the server end it.
   process.on('SIGINT', () => {
     if (!running) process.exit(130);
     const { session, execution } = running;
@@ -59,7 +48,7 @@ export async function main(args: string[]): Promise<never> {
   process.exit(exitCode); // An orderly end of Node would only take time.
 }
 
-/** What is written to a pipe is under way until its reader has taken it. */
+/** Waits until everything that was written to a pipe is in it. */
 function written(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => stream.write('', () => resolve()));
 }
@@ -86,7 +75,7 @@ function seconds(text: string): number {
   throw new CuvetteError('invalid_input', `--timeout takes seconds, not ${text}.`);
 }
 
-/** Code of a session that runs `cuvette run` in that same session would wait for itself. */
+/** Refuses `cuvette run` by the code of a session in that same session, which would wait for itself. */
 function refuseInside(socket: string): never {
   throw new CuvetteError(
     'inside_session',

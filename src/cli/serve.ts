@@ -1,4 +1,4 @@
-/** `cuvette serve`: the HTTP service, and the shells of this folder beside it; `cuvette run` starts it in the background, for a shell alone. */
+/** `cuvette serve` runs the HTTP service and serves the shells of its folder; `cuvette run` starts it in the background, for shells alone. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../errors.ts';
@@ -13,15 +13,14 @@ import { createSessions, type Sessions } from '../sessions/sessions.ts';
 import { withoutSecrets } from '../sessions/variables.ts';
 import { type Bridge, openBridge } from '../surfaces/bridge/listen.ts';
 import { createMetrics } from '../surfaces/rest/metrics.ts';
+import { projectFiles } from '../tools/caller-files.ts';
 import { createLabTools } from '../tools/lab.ts';
-import { projectFiles } from '../tools/lab-files.ts';
 import { VERSION } from '../version.ts';
-import { parseServerFlags, type ServerFlags } from './flags.ts';
 import { type HttpService, openHttpService } from './http-service.ts';
 import { printConfig } from './print-config.ts';
+import { parseServerFlags, type ServerFlags } from './server-flags.ts';
 import { serviceBanner } from './service-banner.ts';
-import { shellCommand } from './shell-command.ts';
-import { stopSignal } from './stop-signal.ts';
+import { shellCommand, stopSignal } from './this-program.ts';
 
 export async function main(args: string[]): Promise<number | undefined> {
   const flags = parseServerFlags(args, 'serve');
@@ -29,10 +28,11 @@ export async function main(args: string[]): Promise<number | undefined> {
     process.stdout.write(printConfig(flags.explain(), flags.json));
     return 0;
   }
-  const { config, project } = flags;
+  const { config, project, mistyped } = flags;
   const log = createLog(config.logLevel);
+  if (mistyped.length > 0) log.warn(`The environment has what is no setting: ${mistyped.join(', ')}`);
   const paths = findPaths();
-  // Others' code may come to look at what is started for it.
+  // Code of others may read the environment of what is started for it.
   const foundation = createFoundation({ config, paths, env: withoutSecrets() });
   const labs = createLabs({ ...paths, project, store: config.store });
   const elsewhere = createLabInterpreters(labs);
@@ -40,14 +40,14 @@ export async function main(args: string[]): Promise<number | undefined> {
   const admission = createAdmission({ ...config, onEnded: metrics.execution });
   const sessions = createSessions({ config, paths, project, foundation, admission, elsewhere });
   const stopped = stopSignal();
-  // One that was started for a shell, in the background, is for that shell alone.
+  // A server in the background was started by a shell, and serves shells alone.
   const isBackground = config.idle > 0;
   const isPortChosen = flags.explain().some(({ setting, source }) => setting === 'port' && source !== 'default');
   const http = isBackground
     ? undefined
     : await openHttpService({ config, isPortChosen, foundation, admission, metrics, project, log }).catch(
         (error: unknown) => {
-          foundation.close(); // What it was making in the background would keep it from ending.
+          foundation.close(); // The environment being made in the background would keep the process alive.
           throw error;
         },
       );
@@ -65,7 +65,7 @@ export async function main(args: string[]): Promise<number | undefined> {
 
   const signal = await (isBackground ? Promise.race([stopped, idle(sessions, bridge, config.idle * 1000)]) : stopped);
   bridge.close();
-  // Whoever restarts a service finds its sessions again; whoever presses Ctrl-C is done with them.
+  // SIGTERM is a restart, after which sessions are found again; Ctrl-C ends them.
   await http?.close(signal === 'SIGTERM');
   await Promise.all(sessions.all().map((session) => session.stop()));
   await sessions.close();
@@ -95,7 +95,7 @@ function shortly(state: EnvironmentState): string {
   return `${name} (plain: ${state.problem})`;
 }
 
-/** On a terminal, one line that changes; elsewhere, a line for each step, but not for each package. */
+/** Shows progress in one changing line on a terminal, and elsewhere in a line for each step but not for each package. */
 function showProgress(state: EnvironmentState): void {
   const isTerminal = process.stdout.isTTY;
   if (state.phase === 'making') {

@@ -1,4 +1,4 @@
-/** What `cuvette serve` tells its operator to try: commands that work as they are pasted. Credentials stand in them as variables of the shell, never as themselves. */
+/** Writes the commands that `cuvette serve` shows its operator to paste. Credentials stand in them as shell variables, never as values. */
 
 import type { Config, SettingRow } from '../config.ts';
 
@@ -6,13 +6,13 @@ export interface BannerOptions {
   url: string;
   config: Config;
   settings: SettingRow[];
-  /** How this program is called from a shell. */
+  /** The command that starts this program from a shell. */
   command: string;
 }
 
-/** How a request is let in. */
+/** How a request is authorized. */
 interface Entry {
-  /** What has to be done before, if anything, as the beginning of a line. */
+  /** A command that has to stand first on the line. */
   first?: string;
   base: string;
   /** Option of curl. */
@@ -74,14 +74,14 @@ function entryOf({ url, config, settings }: Omit<BannerOptions, 'command'>): Ent
   return { base: here, libreChat };
 }
 
-/** The one that the operator has set it by, else the one that there is for it. */
+/** Returns the environment variable that the operator has set, else the first that exists for the setting. */
 function variableOf(name: keyof Config, settings: SettingRow[]): string {
   const row = settings.find(({ setting }) => setting === name);
   const [, used] = /^environment (.+)/.exec(row?.source ?? '') ?? [];
   return used ?? row?.variables[0] ?? '';
 }
 
-/** Read so, it is neither on the screen nor in the shell's history. On the line of the command: what is pasted after it would be read as the answer. */
+/** Reads a secret without showing it or keeping it in the history; on the line of the command, because pasted text after it would be the answer. */
 function ask(variable: string, what: string): string {
   return `[ "$${variable}" ] || { printf 'Paste ${what}, and press Enter: ' >&2; read -rs ${variable}; echo >&2; }; `;
 }

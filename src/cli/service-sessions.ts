@@ -1,4 +1,4 @@
-/** The sessions of a service as its settings make them: where their folders are, and how their code is confined. */
+/** Opens the sessions of a service by its settings: where their folders are, and how their code is confined. */
 
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
@@ -13,16 +13,16 @@ import { openConfinement } from './confinement.ts';
 
 export interface ServiceSessions {
   shared: SharedSessions;
-  /** A sentence on how they are confined, for people. */
+  /** Says in a sentence how they are confined. */
   description: string;
-  /** Where confined code finds programs; undefined if it is not confined. */
+  /** The PATH of confined code; undefined if code is not confined. */
   searchPath: string | undefined;
   close(isLeaving: boolean): Promise<void>;
 }
 
 /**
- * Where sessions have their workspaces, and where files are kept. A folder that the user has named holds both, and may be one that
- * others can look into, as `mkdir -p` makes it: all that is made in it is closed to them.
+ * Returns the folders of workspaces and of files. A folder that the user has named holds both; others may read it, as `mkdir -p`
+ * makes it, but what is made in it is closed to them.
  */
 export function serviceFolders({ uploadsDir, notebooksDir }: Config, data: string) {
   if (notebooksDir) ownFolder(notebooksDir);

@@ -13,7 +13,7 @@ import type { ServerRecord } from '../surfaces/bridge/server-record.ts';
 const IDLE_SECONDS = 1800;
 const START_TIME = 15_000;
 
-/** One shell at a time: two that start together share one server. */
+/** Holds a lock, so that two shells that start together share one server. */
 export async function startServer(paths: Paths, find: () => ServerRecord | undefined): Promise<ServerRecord> {
   runtimeFolder(paths.runtime);
   const project = projectAround(process.cwd());
@@ -37,7 +37,7 @@ export async function startServer(paths: Paths, find: () => ServerRecord | undef
   });
 }
 
-/** The innermost folder around this one that is under version control; else the folder itself. */
+/** Returns the innermost folder around this one that is under version control, else the folder itself. */
 function projectAround(folder: string): string {
   for (let current = folder; ; current = dirname(current)) {
     if (existsSync(join(current, '.git'))) return current;

@@ -5,7 +5,7 @@
  */
 
 import type { Spill, Spills } from '../files/spill.ts';
-import { bytesOf } from './bytes-of.ts';
+import { encodePieces } from './json-answer.ts';
 
 export interface EventLog {
   /** Adds an event. A promise says when there is room in memory for more; what comes after the end is ignored. */
@@ -181,7 +181,7 @@ export function createEventLog({ spills, format, most, onEnd }: EventLogOptions)
 
       async function nextOfLast(number: number): Promise<Uint8Array | undefined> {
         if (!last || after >= number) return undefined;
-        lastPieces ??= bytesOf(around(format, number, last));
+        lastPieces ??= encodePieces(around(format, number, last));
         const { done, value } = await lastPieces.next();
         return done ? undefined : value;
       }

@@ -1,4 +1,4 @@
-/** The one way in which a surface calls a tool: checked, logged, and with every failure turned into an answer. */
+/** Calls a tool for every surface: validates its input, logs the call, and turns every failure into an answer. */
 
 import * as z from 'zod';
 import { CuvetteError, toCuvetteError } from '../errors.ts';

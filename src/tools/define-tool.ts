@@ -1,15 +1,26 @@
-/** A tool is a value: every surface lists it, checks its input and calls its handler in the same way. */
+/** Defines a tool as a value, which every surface lists, validates and calls in the same way, and the arguments and hints that tools share. */
 
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { Sessions } from '../sessions/sessions.ts';
+
+const session = z.string().max(64).optional().describe('Default session if left out; "new": another.');
+const interpreter = z.string().max(200).default('builtin').describe('See list_interpreters.');
+
+/** Arguments that several tools share. */
+export const ARGUMENTS = { session, interpreter };
+
+export const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+export const CHANGES = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+export const DESTROYS = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false };
+export const RUNS_CODE = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true };
 
 export interface ToolContext {
   sessions: Sessions;
-  /** Who calls, where there are several. */
+  /** The caller's id, where there are several callers. */
   caller?: string | undefined;
   /** Aborted when the caller gives up. */
   signal: AbortSignal;
-  /** Tells the caller what goes on; does nothing where nobody asked. */
+  /** Sends the caller a message on how far it is; does nothing if the caller did not ask. */
   progress(message: string): void;
 }
 
@@ -24,17 +35,17 @@ export interface ToolAnswer {
 export interface Tool {
   name: string;
   title: string;
-  /** For a model that pays for every word. */
+  /** Written for a model, and short, because it costs tokens. */
   description: string;
   input: z.ZodObject;
   output: z.ZodObject;
-  /** Of the lab: a way in, which is always listed, or what is listed once the lab is asked for. */
+  /** Set for the lab's tools: an `entrance` is always listed, what is `inside` once the lab is used. */
   lab?: 'entrance' | 'inside';
   annotations: { readOnlyHint: boolean; destructiveHint: boolean; idempotentHint: boolean; openWorldHint: boolean };
   handler(args: unknown, context: ToolContext): Promise<ToolAnswer>;
 }
 
-/** Ties the handler's arguments to the input schema. The caller has checked the input before it calls. */
+/** Ties the handler's arguments to the input schema. `callTool` validates the input before it calls the handler. */
 export function defineTool<Input extends z.ZodObject>(
   tool: Omit<Tool, 'input' | 'handler'> & {
     input: Input;

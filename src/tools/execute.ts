@@ -1,11 +1,10 @@
-/** Running code: `execute`, and what belongs to a run that goes on: `get_output`, `interrupt`. */
+/** Defines the tools that run code: `execute`, and for an execution that goes on `get_output` and `interrupt`. */
 
 import * as z from 'zod';
 import { CuvetteError } from '../errors.ts';
 import type { Execution } from '../sessions/execution.ts';
 import { readPage, type Selection } from '../sessions/paging.ts';
-import * as shared from './arguments.ts';
-import { defineTool, type ToolContext } from './define-tool.ts';
+import { ARGUMENTS, CHANGES, defineTool, READS, RUNS_CODE, type ToolContext } from './define-tool.ts';
 import { answerFor, executionOutput, startedAnswer, structuredRecord } from './execution-answer.ts';
 
 const PROGRESS_EVERY = 500;
@@ -21,8 +20,8 @@ export const execute = defineTool({
     'Processes left behind end with the call. For more than a minute: background=true, then get_output.',
   input: z.object({
     code: z.string().describe('Python, with IPython magics and !shell, unless interpreter says otherwise.'),
-    interpreter: shared.interpreter,
-    session: shared.session,
+    interpreter: ARGUMENTS.interpreter,
+    session: ARGUMENTS.session,
     timeout: z
       .number()
       .min(0)
@@ -32,7 +31,7 @@ export const execute = defineTool({
     background: z.boolean().default(false).describe('Return at once, with an execution number.'),
   }),
   output: executionOutput,
-  annotations: shared.RUNS_CODE,
+  annotations: RUNS_CODE,
   async handler({ code, interpreter, session, timeout, background }, context) {
     const request = { session, code, interpreter, isStateful: true };
     if (background) {
@@ -55,7 +54,7 @@ export const getOutput = defineTool({
     'Output of an execution, running or ended: from a character offset, by lines, or the lines that match a pattern.',
   input: z.object({
     execution: z.number().int().positive(),
-    session: shared.session,
+    session: ARGUMENTS.session,
     offset: z.number().int().optional().describe('Character to start at; negative: from the end.'),
     line: z.number().int().optional().describe('First line, from 1; negative: so many last lines.'),
     lines: z.number().int().positive().max(10_000).default(200).describe('With line: how many.'),
@@ -64,13 +63,13 @@ export const getOutput = defineTool({
     wait: z.number().min(0).max(LONGEST_WAIT).default(0).describe('Seconds to wait for something new.'),
   }),
   output: executionOutput.extend({ next: z.number().nullable() }),
-  annotations: shared.READS,
-  async handler({ execution: number, session, offset, line, lines, pattern, limit, wait }, context) {
-    const { execution, limits } = await context.sessions.use(session, (held) => ({
-      execution: held.execution(number),
-      limits: held.limits,
+  annotations: READS,
+  async handler({ execution: number, session: id, offset, line, lines, pattern, limit, wait }, context) {
+    const { execution, limits } = await context.sessions.use(id, (session) => ({
+      execution: session.execution(number),
+      limits: session.limits,
     }));
-    await somethingNew(execution, offset ?? 0, wait * 1000, context.signal);
+    await newOutput(execution, offset ?? 0, wait * 1000, context.signal);
     const most = limit ?? limits.outputLimit;
     const isWhole = offset === undefined && line === undefined && pattern === undefined;
     if (
@@ -113,13 +112,13 @@ export const interrupt = defineTool({
     'Stop an execution that runs or waits. Variables survive unless the code ignores interrupts for four seconds.',
   input: z.object({
     execution: z.number().int().positive().optional().describe('Default: the one that runs.'),
-    session: shared.session,
+    session: ARGUMENTS.session,
   }),
   output: executionOutput,
-  annotations: shared.CHANGES,
-  async handler({ execution: number, session }, context) {
-    return context.sessions.use(session, async (held) => {
-      const pending = held.pending();
+  annotations: CHANGES,
+  async handler({ execution: number, session: id }, context) {
+    return context.sessions.use(id, async (session) => {
+      const pending = session.pending();
       const current = pending.find(({ record }) => record.state === 'running') ?? pending[0];
       const target = number ?? current?.record.number;
       if (target === undefined)
@@ -127,34 +126,35 @@ export const interrupt = defineTool({
           'unknown_execution',
           'Nothing runs in this session now, so there is nothing to interrupt.',
         );
-      const execution = held.execution(target);
+      const execution = session.execution(target);
       if (execution.record.state === 'done') {
         return {
           text: `Execution ${target} had already ended (${execution.record.outcome}).`,
           structured: structuredRecord(execution.record, '', execution.transcript.length, []),
         };
       }
-      held.interrupt(target);
+      session.interrupt(target);
       await execution.done;
-      return { ...answerFor(execution, held.limits.outputLimit), isError: false };
+      return { ...answerFor(execution, session.limits.outputLimit), isError: false };
     });
   },
 });
 
-/** Tells the caller the last of the output, now and then, for as long as the execution runs. */
+/** Sends the caller the end of the output as progress while the execution runs; returns how to stop that. */
 function reportProgress(execution: Execution, context: ToolContext): () => void {
-  let told = -1;
+  let sent = -1;
   const timer = setInterval(() => {
     const { length } = execution.transcript;
     const seconds = Math.round((Date.now() - execution.record.startedAt) / 1000);
-    if (length === told && seconds % 5 !== 0) return;
-    told = length;
+    if (length === sent && seconds % 5 !== 0) return;
+    sent = length;
     context.progress(execution.transcript.tail(PROGRESS_TAIL).trim() || `running for ${seconds} s`);
   }, PROGRESS_EVERY);
   return () => clearInterval(timer);
 }
 
-async function somethingNew(execution: Execution, offset: number, wait: number, signal: AbortSignal): Promise<void> {
+/** Waits for output after the offset, for the end of the execution, or for so many milliseconds. */
+async function newOutput(execution: Execution, offset: number, wait: number, signal: AbortSignal): Promise<void> {
   if (wait === 0 || execution.record.state === 'done' || execution.transcript.length > offset) return;
   await new Promise<void>((resolve) => {
     const finish = () => {

@@ -1,4 +1,4 @@
-/** What a caller is told of an execution: its text, cut to size, its pictures, and its record. */
+/** Builds a tool's answer about an execution: its text, cut to size, its pictures, and its record. */
 
 import * as z from 'zod';
 import type { Execution } from '../sessions/execution.ts';
@@ -46,7 +46,7 @@ export function answerFor(execution: Execution, limit: number): ToolAnswer {
   };
 }
 
-/** `isNamed`: in another session than the default one, which later calls have to name. */
+/** `isNamed` is set for another session than the default one, which later calls have to name. */
 export function startedAnswer(execution: Execution, isNamed: boolean): ToolAnswer {
   const { record } = execution;
   const which = `execution=${record.number}${isNamed ? `, session="${record.session}"` : ''}`;
@@ -81,7 +81,7 @@ export function structuredRecord(
   };
 }
 
-/** Beside the output: what the caller can act on, each a short sentence. */
+/** Returns what the caller should know beside the output, each a short sentence. */
 export function notesOn(record: ExecutionRecord, limit: number): string[] {
   const notes = [...record.notes];
   for (const { distribution, version, seconds } of record.installed)

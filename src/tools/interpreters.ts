@@ -1,9 +1,8 @@
-/** Interpreters of the user's own: `add_interpreter`, `stop_interpreter`, `list_interpreters`. */
+/** Defines the tools for interpreters of the user's own: `add_interpreter`, `stop_interpreter`, `list_interpreters`. */
 
 import * as z from 'zod';
 import type { InterpreterListing } from '../sessions/interpreter-listing.ts';
-import * as shared from './arguments.ts';
-import { defineTool } from './define-tool.ts';
+import { ARGUMENTS, CHANGES, DESTROYS, defineTool, READS } from './define-tool.ts';
 
 const listing = z.object({
   name: z.string(),
@@ -32,10 +31,10 @@ export const addInterpreter = defineTool({
     startup_script: z.string().optional().describe('Python that runs before the first call.'),
     description: z.string().max(500).optional(),
     save: z.boolean().default(false),
-    session: shared.session,
+    session: ARGUMENTS.session,
   }),
   output: listing,
-  annotations: { ...shared.CHANGES, openWorldHint: true },
+  annotations: { ...CHANGES, openWorldHint: true },
   async handler(args, context) {
     const wanted = {
       name: args.name,
@@ -56,9 +55,9 @@ export const stopInterpreter = defineTool({
   title: 'Stop interpreter',
   description:
     'Stop an interpreter; its variables are lost. It starts again on the next execute; remove=true forgets a saved one.',
-  input: z.object({ name: z.string().min(1).max(100), remove: z.boolean().default(false), session: shared.session }),
+  input: z.object({ name: z.string().min(1).max(100), remove: z.boolean().default(false), session: ARGUMENTS.session }),
   output: z.object({ message: z.string() }),
-  annotations: shared.DESTROYS,
+  annotations: DESTROYS,
   async handler({ name, remove, session }, context) {
     const message = await context.sessions.use(session, ({ interpreters }) => interpreters.stop(name, remove));
     return { text: message, structured: { message } };
@@ -70,34 +69,34 @@ export const listInterpreters = defineTool({
   title: 'List interpreters',
   description:
     'What execute can be given as interpreter: builtin, saved, added, and found in the project (.venv, venv, JetBrains SDKs).',
-  input: z.object({ session: shared.session }),
+  input: z.object({ session: ARGUMENTS.session }),
   output: z.object({ interpreters: z.array(listing) }),
-  annotations: shared.READS,
+  annotations: READS,
   async handler({ session }, context) {
-    const interpreters = await context.sessions.use(session, (held) => held.interpreters.list());
-    return { text: interpreters.map(sentence).join('\n'), structured: { interpreters: interpreters.map(structured) } };
+    const all = await context.sessions.use(session, ({ interpreters }) => interpreters.list());
+    return { text: all.map(sentence).join('\n'), structured: { interpreters: all.map(structured) } };
   },
 });
 
-function structured(one: InterpreterListing): Record<string, unknown> {
+function structured(listed: InterpreterListing): Record<string, unknown> {
   return {
-    name: one.name,
-    source: one.source,
-    state: one.state,
-    python_path: one.python,
-    version: one.version,
-    cwd: one.cwd,
-    pid: one.pid,
-    started_at: one.startedAt === null ? null : new Date(one.startedAt).toISOString(),
-    uptime_seconds: one.startedAt === null ? null : Math.round((Date.now() - one.startedAt) / 1000),
-    has_startup_script: one.hasStartupScript,
-    description: one.description,
+    name: listed.name,
+    source: listed.source,
+    state: listed.state,
+    python_path: listed.python,
+    version: listed.version,
+    cwd: listed.cwd,
+    pid: listed.pid,
+    started_at: listed.startedAt === null ? null : new Date(listed.startedAt).toISOString(),
+    uptime_seconds: listed.startedAt === null ? null : Math.round((Date.now() - listed.startedAt) / 1000),
+    has_startup_script: listed.hasStartupScript,
+    description: listed.description,
   };
 }
 
-function sentence(one: InterpreterListing): string {
-  const kind = one.source === 'builtin' && one.description ? one.description : 'Python';
-  const version = one.version ? `${kind} ${one.version}, ` : '';
-  const life = one.state === 'running' ? `running (pid ${one.pid})` : 'stopped';
-  return `${one.name} (${one.source}): ${life}, ${version}${one.python ?? 'no Python found'}, in ${one.cwd}${one.hasStartupScript ? ', with a startup script' : ''}${one.description && kind === 'Python' ? `, ${one.description}` : ''}`;
+function sentence(listed: InterpreterListing): string {
+  const kind = listed.source === 'builtin' && listed.description ? listed.description : 'Python';
+  const version = listed.version ? `${kind} ${listed.version}, ` : '';
+  const life = listed.state === 'running' ? `running (pid ${listed.pid})` : 'stopped';
+  return `${listed.name} (${listed.source}): ${life}, ${version}${listed.python ?? 'no Python found'}, in ${listed.cwd}${listed.hasStartupScript ? ', with a startup script' : ''}${listed.description && kind === 'Python' ? `, ${listed.description}` : ''}`;
 }

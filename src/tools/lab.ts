@@ -1,23 +1,44 @@
-/** The lab's primitives as tools: each with the name of the lab session that it is for, and what only makes sense on this side. */
+/** Makes tools of the lab's primitives: adds the lab session that a call is for, and arguments that read and write the caller's files. */
 
 import * as z from 'zod';
 import type { Labs } from '../lab/labs/labs.ts';
 import type { Primitive } from '../lab/primitives/primitive.ts';
 import { PRIMITIVES } from '../lab/primitives/table.ts';
-import * as shared from './arguments.ts';
-import { defineTool, type Tool, type ToolAnswer, type ToolContext } from './define-tool.ts';
-import { readDataset } from './lab-dataset.ts';
-import type { LabFiles } from './lab-files.ts';
+import type { CallerFiles } from './caller-files.ts';
+import { CHANGES, defineTool, READS, type Tool, type ToolAnswer, type ToolContext } from './define-tool.ts';
+
+import { readPromptsFile } from './prompts-file.ts';
 
 export interface LabToolsOptions {
   labsOf(context: ToolContext): Labs;
-  files: LabFiles;
-  /** Whether callers may be others than the user of this machine: then they are told of no path on it. */
+  files: CallerFiles;
+  /** Whether callers may be others than the user of this machine, who are not shown paths on it. */
   isShared?: boolean;
 }
 
 const session = z.string().min(1).max(100).default('default').describe('From colab_attach.');
 const note = z.string().optional();
+
+/** Whether a caller is shown the lab's tools: every definition costs an agent tokens, so most are listed once the lab is used. */
+export interface LabListing {
+  /** Whether all of the lab's tools are listed. */
+  isOpen(): boolean;
+  /** Lists all tools from now on; returns true if they were not listed before. */
+  open(): boolean;
+}
+
+/** Follows the setting `tools`. */
+export function createLabListing(tools: 'auto' | 'all'): LabListing {
+  let isOpen = tools === 'all';
+  return {
+    isOpen: () => isOpen,
+    open() {
+      const isNews = !isOpen;
+      isOpen = true;
+      return isNews;
+    },
+  };
+}
 
 export function createLabTools(options: LabToolsOptions): Tool[] {
   return [
@@ -49,9 +70,9 @@ function attachTool({ labsOf }: LabToolsOptions): Tool {
       health: z.record(z.string(), z.unknown()),
     }),
     lab: 'entrance',
-    annotations: { ...shared.CHANGES, openWorldHint: true },
+    annotations: { ...CHANGES, openWorldHint: true },
     async handler({ endpoint, token, session_name }, context) {
-      return unlessGivenUp(context, async () => {
+      return unlessCancelled(context, async () => {
         const health = await labsOf(context).attach(session_name, endpoint, token, context);
         return { ok: true, endpoint, session_name, health };
       });
@@ -68,9 +89,9 @@ function detachTool({ labsOf }: LabToolsOptions): Tool {
     input: z.object({ session_name: session }),
     output: z.object({ ok: z.boolean(), endpoint: z.string(), session_name: z.string() }),
     lab: 'inside',
-    annotations: shared.CHANGES,
+    annotations: CHANGES,
     async handler({ session_name }, context) {
-      return unlessGivenUp(context, async () => ({
+      return unlessCancelled(context, async () => ({
         ok: true,
         endpoint: await labsOf(context).detach(session_name),
         session_name,
@@ -89,28 +110,28 @@ function primitiveTool(primitive: Primitive, { labsOf, files, isShared = false }
     input: primitive.input.extend({ ...extras?.input, session_name: session }),
     output: primitive.output.extend({ ...extras?.output, lab_note: note }),
     lab: name === 'colab_status' ? 'entrance' : 'inside',
-    annotations: effect === 'reads' ? shared.READS : shared.CHANGES,
+    annotations: effect === 'reads' ? READS : CHANGES,
     async handler({ session_name, ...args }, context) {
       const call = async (given: Record<string, unknown>) => {
         const { answer, note: told } = await labsOf(context).call(String(session_name), name, given, context);
         const { record_file, ...rest } = answer;
         return { ...(isShared ? rest : answer), ...(told !== undefined && { lab_note: told }) };
       };
-      return unlessGivenUp(context, () => (extras ? extras.run(args, call, files, context) : call(args)));
+      return unlessCancelled(context, () => (extras ? extras.run(args, call, files, context) : call(args)));
     },
   });
 }
 
 type Call = (args: Record<string, unknown>) => Promise<Record<string, unknown>>;
 
-/** Arguments that are about files of the project, which a lab elsewhere does not have. */
+/** Arguments that name the caller's files, which a remote lab does not have. */
 interface Extras {
   input: z.ZodRawShape;
   output?: z.ZodRawShape;
   run(
     args: Record<string, unknown>,
     call: Call,
-    files: LabFiles,
+    files: CallerFiles,
     context: ToolContext,
   ): Promise<Record<string, unknown>>;
 }
@@ -125,7 +146,7 @@ const fromFile: Extras = {
   },
   async run({ prompts_file, ...args }, call, files, context) {
     if (prompts_file === undefined) return call(args);
-    return call({ ...readDataset(await files.read(String(prompts_file), context)), ...args });
+    return call({ ...readPromptsFile(await files.read(String(prompts_file), context)), ...args });
   },
 };
 
@@ -161,8 +182,8 @@ async function reportOf(record: unknown, manifest: string): Promise<string> {
   return renderReport(protocolRecordSchema.parse(record), { manifest });
 }
 
-/** Nobody waits for what was given up, and it is nobody's fault. */
-async function unlessGivenUp(
+/** Answers a call that its caller has cancelled without reporting an error. */
+async function unlessCancelled(
   { signal }: ToolContext,
   work: () => Promise<Record<string, unknown>>,
 ): Promise<ToolAnswer> {
@@ -174,7 +195,7 @@ async function unlessGivenUp(
   }
 }
 
-/** As JSON, which agents and notebooks read alike; numbers are as long as anyone reads them. */
+/** Writes the answer as JSON, with numbers rounded to six digits in the text. */
 function answerOf(answer: Record<string, unknown>): ToolAnswer {
   const short = (_: string, value: unknown) =>
     typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value;

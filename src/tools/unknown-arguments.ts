@@ -1,57 +1,59 @@
-/** Refuses arguments that a tool does not have, by name: one that was mistyped must not be dropped without a word. */
+/** Refuses arguments that a schema does not have, at any depth, by name: a mistyped one must not be dropped without a word. */
 
+import * as z from 'zod';
 import { CuvetteError } from '../errors.ts';
-import type { Tool } from './define-tool.ts';
+import { nearestName } from '../nearest-name.ts';
 
-/** Letters that may differ for a name to be taken for a slip of another. */
-const NEAR = 2;
+interface UnknownArguments {
+  /** The argument that is an object with unknown keys; empty for the arguments themselves. */
+  path: string;
+  names: string[];
+  known: string[];
+}
 
-export function refuseUnknownArguments({ name: tool, input }: Pick<Tool, 'name' | 'input'>, given: unknown): void {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return;
-  const known = Object.keys(input.shape);
-  // What begins with an underscore, as _meta does, is a client's own addition.
-  const unknown = Object.keys(given).filter((name) => !known.includes(name) && !name.startsWith('_'));
-  if (unknown.length === 0) return;
-  const sentences = unknown.map((name) => {
-    const meant = nearest(name, known);
-    return meant ? `Unknown argument ${name}; did you mean ${meant}?` : `Unknown argument ${name}.`;
+/** `name` is what takes the arguments: a tool, or a request. */
+export function refuseUnknownArguments({ name, input }: { name: string; input: z.ZodType }, given: unknown): void {
+  const found = unknownIn(input, given, '');
+  if (found.length === 0) return;
+  const sentences = found.map(({ path, names, known }) => {
+    const unknown = names.map((argument) => {
+      const meant = nearestName(argument, known);
+      return `Unknown argument ${path ? `${path}.` : ''}${argument}${meant ? `; did you mean ${meant}?` : '.'}`;
+    });
+    return `${unknown.join(' ')} ${path || name} takes${known.length > 0 ? `: ${known.join(', ')}` : ' none'}.`;
   });
-  const there = known.length > 0 ? `${tool} takes: ${known.join(', ')}.` : `${tool} takes none.`;
-  throw new CuvetteError('invalid_input', `${sentences.join(' ')} ${there}`);
+  throw new CuvetteError('invalid_input', sentences.join(' '));
 }
 
-function nearest(name: string, known: string[]): string | undefined {
-  const byDistance = known
-    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate) }))
-    .sort((a, b) => a.distance - b.distance);
-  const [best] = byDistance;
-  // Of a short word, two other letters make another word.
-  return best && best.distance <= Math.min(NEAR, Math.floor(best.candidate.length / 2)) ? best.candidate : undefined;
+function unknownIn(schema: z.core.$ZodType, given: unknown, path: string): UnknownArguments[] {
+  if (typeof given !== 'object' || given === null) return [];
+  if (isWrapper(schema)) return unknownIn(schema.unwrap(), given, path);
+  if (schema instanceof z.ZodPipe)
+    return unknownIn(schema.in instanceof z.ZodTransform ? schema.out : schema.in, given, path);
+  if (schema instanceof z.ZodUnion) return unknownInUnion(schema.options, given, path);
+  if (schema instanceof z.ZodArray && Array.isArray(given))
+    return given.flatMap((item, index) => unknownIn(schema.element, item, `${path}[${index}]`)).slice(0, 1);
+  if (!(schema instanceof z.ZodObject) || Array.isArray(given)) return [];
+  const { shape } = schema;
+  const known = Object.keys(shape);
+  const isClosed = schema.def.catchall === undefined || schema.def.catchall instanceof z.ZodNever;
+  // A name that begins with an underscore, such as _meta, is a client's own addition.
+  const names = Object.keys(given).filter((name) => isClosed && !known.includes(name) && !name.startsWith('_'));
+  const nested = Object.entries(given).flatMap(([name, value]) =>
+    Object.hasOwn(shape, name) ? unknownIn(shape[name], value, path ? `${path}.${name}` : name) : [],
+  );
+  return [...(names.length > 0 ? [{ path, names, known }] : []), ...nested];
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that make one word of the other. */
-function editDistance(one: string, other: string): number {
-  const long = Math.abs(one.length - other.length);
-  if (long > NEAR) return long;
-  const rows: number[][] = [Array.from({ length: other.length + 1 }, (_, column) => column)];
-  for (let i = 1; i <= one.length; i += 1) {
-    const row = [i];
-    for (let j = 1; j <= other.length; j += 1) {
-      const above = rows[i - 1] ?? [];
-      const isSame = one[i - 1] === other[j - 1];
-      const isSwap = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
-      row[j] = Math.min(
-        at(above, j) + 1,
-        at(row, j - 1) + 1,
-        at(above, j - 1) + (isSame ? 0 : 1),
-        isSwap ? at(rows[i - 2], j - 2) + 1 : Number.POSITIVE_INFINITY,
-      );
-    }
-    rows[i] = row;
-  }
-  return at(rows[one.length], other.length);
+/** Judges by the option that has most of the keys. */
+function unknownInUnion(options: readonly z.core.$ZodType[], given: object, path: string): UnknownArguments[] {
+  const fitting = options.filter((option) => z.safeParse(option, given).success);
+  const [best = []] = fitting
+    .map((option) => unknownIn(option, given, path))
+    .sort((a, b) => a.flatMap(({ names }) => names).length - b.flatMap(({ names }) => names).length);
+  return best;
 }
 
-function at(row: number[] | undefined, column: number): number {
-  return row?.[column] ?? Number.POSITIVE_INFINITY;
+function isWrapper(schema: z.core.$ZodType): schema is z.ZodOptional | z.ZodNullable | z.ZodDefault {
+  return schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault;
 }

@@ -3,8 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { CuvetteError } from '../../src/errors.ts';
-import { READS } from '../../src/tools/arguments.ts';
-import { defineTool, type Tool, type ToolAnswer, type ToolContext } from '../../src/tools/define-tool.ts';
+import { defineTool, READS, type Tool, type ToolAnswer, type ToolContext } from '../../src/tools/define-tool.ts';
 
 export const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 

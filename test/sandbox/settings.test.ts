@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseServerFlags } from '../../src/cli/flags.ts';
-import { readConfig, SETTINGS } from '../../src/config.ts';
+import { parseServerFlags } from '../../src/cli/server-flags.ts';
+import { readConfig } from '../../src/config.ts';
+import { SETTINGS } from '../../src/settings.ts';
 
 const GIB = 2 ** 30;
 

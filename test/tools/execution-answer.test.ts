@@ -34,7 +34,7 @@ const picture = (base64: string, preview?: string): Output => ({
   ...(preview !== undefined && { preview }),
 });
 
-describe('an answer', () => {
+describe('the answer to an execution', () => {
   it('is the output alone when there is nothing else to tell', () => {
     const answer = answerFor(execution([print('hello\n')]), LIMIT);
     expect(answer).toMatchObject({ text: 'hello', images: [], links: [], isError: false });

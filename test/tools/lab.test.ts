@@ -7,8 +7,8 @@ import { createLab } from '../../src/lab/local/local-lab.ts';
 import { createLog } from '../../src/log.ts';
 import type { Sessions } from '../../src/sessions/sessions.ts';
 import { callTool } from '../../src/tools/call.ts';
+import { projectFiles } from '../../src/tools/caller-files.ts';
 import { createLabTools } from '../../src/tools/lab.ts';
-import { projectFiles } from '../../src/tools/lab-files.ts';
 import { createToyEngine, toyPairs } from '../lab/toy-engine.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -154,7 +154,7 @@ describe('an agent', () => {
     });
   });
 
-  test('gets errors as errors', async () => {
+  test('gets a failed lab call as an error answer', async () => {
     const { call } = open();
     const answer = await call('probe_eval', { probe_id: 'x', capture_id: 'y' });
     expect(answer).toMatchObject({ isError: true, structured: { error: { code: 'unknown_probe' } } });

@@ -1,4 +1,4 @@
-/** The shell client's side of the bridge. Speaks to the bare socket: an HTTP client costs more than the call. */
+/** Calls the bridge for the shell client, on the bare socket: loading an HTTP client would cost more than the call. */
 
 import { connect } from 'node:net';
 import { CuvetteError } from '../../errors.ts';

@@ -1,6 +1,6 @@
 /**
- * One connection to the bridge: tells by its first byte whether the client speaks lines of JSON or HTTP, and ends a
- * connection whose request is too large, or does not arrive whole in time. What the request means is left to others.
+ * Serves one connection to the bridge: detects by its first byte whether the client speaks lines of JSON or HTTP, and closes a
+ * connection whose request is too large or does not arrive in time.
  */
 
 import type { Server } from 'node:http';
@@ -10,33 +10,37 @@ import { readLines, writeLine } from '../../json-lines.ts';
 import type { BridgeEvent } from './protocol.ts';
 
 export interface RequestLimits {
-  /** Bytes of a request. */
-  most: number;
-  /** Milliseconds until it has arrived whole; and until a client that has its answer is gone. */
-  patience: number;
+  /** Of a request. */
+  mostBytes: number;
+  /** Milliseconds until a request must have arrived, and until a client that has its answer must have closed. */
+  deadline: number;
 }
 
-export interface Connection {
+export interface BridgeConnection {
   /** Aborted when the client is gone. */
   readonly gone: AbortSignal;
-  /** The request is here, whole. */
+  /** Called when the whole request has arrived. */
   arrived(): void;
 }
 
 interface Protocols {
-  /** Answers one request as a line; what it throws is for the client. */
-  line(line: string, write: (event: BridgeEvent) => void, connection: Connection): Promise<void>;
+  /** Answers a request of one line; the client is told what it throws. */
+  line(line: string, write: (event: BridgeEvent) => void, connection: BridgeConnection): Promise<void>;
   http: Server;
 }
 
-export function openConnection(socket: Socket, protocols: Protocols, { most, patience }: RequestLimits): Connection {
+export function openBridgeConnection(
+  socket: Socket,
+  protocols: Protocols,
+  { mostBytes, deadline }: RequestLimits,
+): BridgeConnection {
   const gone = new AbortController();
   const destroy = () => socket.destroy();
-  const deadline = setTimeout(destroy, patience);
-  const connection = { gone: gone.signal, arrived: () => clearTimeout(deadline) };
+  const timer = setTimeout(destroy, deadline);
+  const connection = { gone: gone.signal, arrived: () => clearTimeout(timer) };
   socket.on('error', destroy);
   socket.once('close', () => {
-    clearTimeout(deadline);
+    clearTimeout(timer);
     gone.abort();
   });
   socket.once('data', (first: Buffer) => {
@@ -51,17 +55,17 @@ export function openConnection(socket: Socket, protocols: Protocols, { most, pat
   function speakLines(): void {
     const write = (event: BridgeEvent) => void (socket.writable && writeLine(socket, event));
     const fail = ({ code, message }: CuvetteError) => write({ type: 'failed', code, message });
-    const finish = () => socket.end(() => setTimeout(destroy, patience).unref());
+    const finish = () => socket.end(() => setTimeout(destroy, deadline).unref());
     let received = 0;
     let isAnswering = false;
     socket.on('data', (chunk: Buffer) => {
       received += chunk.length;
-      if (received <= most) return;
-      if (!isAnswering) fail(tooLarge(most));
+      if (received <= mostBytes) return;
+      if (!isAnswering) fail(requestTooLarge(mostBytes));
       socket.destroySoon();
     });
     readLines(socket, (line) => {
-      if (isAnswering || received > most) return;
+      if (isAnswering || received > mostBytes) return;
       isAnswering = true;
       connection.arrived();
       protocols
@@ -72,14 +76,14 @@ export function openConnection(socket: Socket, protocols: Protocols, { most, pat
   }
 }
 
-export function tooLarge(most: number): CuvetteError {
+export function requestTooLarge(mostBytes: number): CuvetteError {
   return new CuvetteError(
     'too_large',
-    `The request is larger than ${most} bytes, the most that the bridge takes. Put what is large into a file, and read it from the code.`,
+    `The request is larger than ${mostBytes} bytes, the most that the bridge takes. Put what is large into a file, and read it from the code.`,
   );
 }
 
-/** As every request of HTTP starts, and no JSON does. */
+/** Whether the first byte is a capital letter, as in every HTTP request and in no JSON. */
 function startsMethod([byte = 0]: Buffer): boolean {
   return byte >= 65 && byte <= 90;
 }

@@ -1,6 +1,6 @@
 /**
- * Which server does a shell belong to? The one whose agent is also the shell's: the nearest ancestor that both have.
- * Where the process tree does not say, the project's folder does. Pure, but for what it is given.
+ * Chooses the server that a shell belongs to: the one that shares the nearest ancestor process with it, which is their agent;
+ * otherwise the one whose project holds the shell's folder.
  */
 
 import { sep } from 'node:path';
@@ -19,7 +19,7 @@ export interface Caller {
   env: NodeJS.ProcessEnv;
 }
 
-/** The server that the caller shares, or undefined. Throws if two fit equally well. */
+/** Returns the server of the caller's agent or folder, if there is one. Throws if two fit equally well. */
 export function chooseServer(servers: ServerRecord[], caller: Caller): ServerRecord | undefined {
   const byFolder = inFolder(servers, caller.cwd);
   for (const ancestor of caller.ancestors) {
@@ -35,15 +35,15 @@ export function chooseServer(servers: ServerRecord[], caller: Caller): ServerRec
 }
 
 /**
- * For a shell of an agent that has no server of its own, nor a service in its folder: the HTTP service of this machine, which the
- * agent may be connected to. Throws if there are several.
+ * Returns the HTTP service of this machine, which the agent may be connected to, for a shell whose agent has no server of its own and
+ * no service in its folder. Throws if there are several.
  */
 export function chooseService(servers: ServerRecord[], caller: Caller): ServerRecord | undefined {
   const services = isInsideAgent(caller) ? servers.filter(({ url }) => url !== undefined) : [];
   return services.length === 0 ? undefined : onlyOne(services, services);
 }
 
-/** Whose session the shell gets in a server: one that serves agents over HTTP has one for them beside that of its own folder. */
+/** Says whose sessions the shell gets: a server that serves agents over HTTP has some for them beside those of its own folder. */
 export function sessionIn({ kind, url, project }: ServerRecord, caller: Caller): BridgeRequest['of'] {
   if (kind !== 'service' || url === undefined || !isInsideAgent(caller)) return undefined;
   return isWithin(caller.cwd, project) ? 'agents if any' : 'agents';
@@ -58,7 +58,7 @@ function hasAgentAbove({ ancestors }: Caller): boolean {
   return ancestors.some(({ name }) => AGENTS.test(name));
 }
 
-/** The servers whose project holds the folder; of those, the ones with the innermost project. */
+/** Returns the servers with the innermost project around the folder. */
 function inFolder(servers: ServerRecord[], folder: string): ServerRecord[] {
   const around = servers.filter(({ project }) => isWithin(folder, project));
   const longest = Math.max(0, ...around.map(({ project }) => project.length));

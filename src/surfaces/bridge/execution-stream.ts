@@ -1,4 +1,4 @@
-/** One execution as a stream of bridge events: text for the right stream, pictures as files, and how it ended. */
+/** Runs code for the shell client and writes its text as events, its pictures as files, and its ending. */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,24 +1,24 @@
-/** The bridge by HTTP: `POST /execute` with { code, interpreter }, answered with { result }, as clients of other interpreters' sockets speak. */
+/** Serves HTTP on the bridge's socket: `POST /execute` takes the arguments of the tool `execute` and answers { result }. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import * as z from 'zod';
 import { CuvetteError, ERROR_CODES, toCuvetteError } from '../../errors.ts';
 import { parseGuarded } from '../../json-guard.ts';
 import type { ToolAnswer } from '../../tools/define-tool.ts';
-import { type Connection, tooLarge } from './connection.ts';
+import { type BridgeConnection, requestTooLarge } from './connection.ts';
 
 interface BridgeHttpOptions {
-  /** Bytes of a body. */
-  most: number;
-  connectionOf(request: IncomingMessage): Connection | undefined;
-  /** The tool of that name. */
+  /** Of a body. */
+  mostBytes: number;
+  connectionOf(request: IncomingMessage): BridgeConnection | undefined;
+  /** Calls the tool `execute`. */
   execute(input: unknown, signal: AbortSignal): Promise<ToolAnswer>;
 }
 
 const failure = z.object({ error: z.object({ code: z.enum(ERROR_CODES), message: z.string() }) });
 
-/** A server that never listens: connections are handed to it. */
-export function createBridgeHttp({ most, connectionOf, execute }: BridgeHttpOptions): Server {
+/** Creates a server that never listens: the bridge hands connections to it. */
+export function createBridgeHttp({ mostBytes, connectionOf, execute }: BridgeHttpOptions): Server {
   return createServer((request, response) => {
     const path = request.url?.split('?')[0];
     if (request.method !== 'POST' || path !== '/execute')
@@ -37,7 +37,7 @@ export function createBridgeHttp({ most, connectionOf, execute }: BridgeHttpOpti
     const connection = connectionOf(request);
     if (!connection)
       throw new CuvetteError('internal', 'The request came by a connection that the bridge does not know.');
-    const body = await read(request, most);
+    const body = await read(request, mostBytes);
     connection.arrived();
     const { text, structured } = await execute(parse(body), connection.gone);
     const { data: failed } = failure.safeParse(structured);
@@ -46,17 +46,17 @@ export function createBridgeHttp({ most, connectionOf, execute }: BridgeHttpOpti
   }
 }
 
-/** Of one that is too large, the rest is dropped as it comes, so that the client reads why. */
-function read(request: IncomingMessage, most: number): Promise<string> {
+/** Discards the rest of a body that is too large, so that the client comes to read the answer. */
+function read(request: IncomingMessage, mostBytes: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
       chunks.push(chunk);
-      if (size <= most) return;
+      if (size <= mostBytes) return;
       chunks.length = 0;
-      reject(tooLarge(most));
+      reject(requestTooLarge(mostBytes));
     });
     request.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
     request.once('error', reject);
@@ -72,7 +72,7 @@ function parse(body: string): unknown {
   }
 }
 
-/** One request a connection, so that none stays open without use. */
+/** Closes the connection after the answer, so that none stays open without use. */
 function send(response: ServerResponse, status: number, body: object): void {
   const text = `${JSON.stringify(body)}\n`;
   response

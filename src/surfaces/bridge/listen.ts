@@ -1,4 +1,4 @@
-/** The bridge: a Unix socket that only its owner can reach, for the shell client and for programs that speak HTTP. Translates; decides nothing. */
+/** Opens the bridge: a Unix socket that only its owner can reach, for the shell client and for programs that speak HTTP. It only translates. */
 
 import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
@@ -15,16 +15,17 @@ import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
 import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
 import { TOOLS } from '../../tools/registry.ts';
+import { refuseUnknownArguments } from '../../tools/unknown-arguments.ts';
 import { VERSION } from '../../version.ts';
-import { type Connection, openConnection, type RequestLimits } from './connection.ts';
+import { type BridgeConnection, openBridgeConnection, type RequestLimits } from './connection.ts';
 import { streamExecution } from './execution-stream.ts';
 import { createBridgeHttp } from './http.ts';
-import type { BridgeEvent } from './protocol.ts';
+import { type BridgeEvent, type BridgeRequest, bridgeRequest } from './protocol.ts';
 import { type ServerRecord, writeRecord } from './server-record.ts';
 
 export interface Bridge {
   socket: string;
-  /** When somebody last asked for something; now, while somebody does. */
+  /** Returns when the last connection closed; now, while one is open. */
   idleSince(): number;
   close(): void;
 }
@@ -34,48 +35,36 @@ export interface BridgeOptions {
   runtime: string;
   kind: ServerRecord['kind'];
   log: Logger;
-  /** Where agents come in over HTTP, and their sessions, which their shells share. */
+  /** The URL that agents reach over HTTP, and their sessions, which their shells share. */
   agents?: { url: string; sessions: Sessions; isUsed(): boolean } | undefined;
-  /** The lab's: whoever reaches the socket is the user of this machine. */
+  /** The lab's tools; whoever reaches the socket is the user of this machine. */
   labTools?: readonly Tool[];
   limits?: RequestLimits;
 }
 
-const LIMITS: RequestLimits = { most: 64 * 1024 * 1024, patience: 30_000 };
-const of = z.enum(['agents', 'agents if any']).optional();
-const requests = z.discriminatedUnion('do', [
-  z.object({
-    of,
-    do: z.literal('execute'),
-    code: z.string(),
-    session: z.string().optional(),
-    interpreter: z.string().optional(),
-    timeout: z.number().min(0).optional(),
-  }),
-  z.object({ of, do: z.literal('call'), tool: z.string(), input: z.unknown() }),
-]);
+const LIMITS: RequestLimits = { mostBytes: 64 * 1024 * 1024, deadline: 30_000 };
 
 export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   const { sessions: own, runtime, kind, log, agents, labTools = [], limits = LIMITS } = options;
   const tools = [...TOOLS, ...labTools];
   const path = join(privateFolder(join(runtime, 'b')), `${nanoid(10)}.sock`);
-  const open = new Map<Socket, Connection>();
+  const open = new Map<Socket, BridgeConnection>();
   let lastUsed = Date.now();
 
   const http = createBridgeHttp({
-    most: limits.most,
+    mostBytes: limits.mostBytes,
     connectionOf: ({ socket }) => open.get(socket),
     execute: (input, signal) => call('execute', input, own, signal),
   });
   const server = createServer((socket) => {
-    open.set(socket, openConnection(socket, { line: handle, http }, limits));
+    open.set(socket, openBridgeConnection(socket, { line: handle, http }, limits));
     socket.once('close', () => {
       open.delete(socket);
       lastUsed = Date.now();
     });
   });
 
-  async function handle(line: string, write: (event: BridgeEvent) => void, { gone }: Connection): Promise<void> {
+  async function handle(line: string, write: (event: BridgeEvent) => void, { gone }: BridgeConnection): Promise<void> {
     const request = parse(line);
     const sessions = sessionsOf(request.of);
     if (request.do === 'execute') return streamExecution(sessions, { ...request, signal: gone }, write);
@@ -83,14 +72,14 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
     write({ type: 'answer', text: answer.text, structured: answer.structured, isError: answer.isError ?? false });
   }
 
-  function sessionsOf(whose: z.infer<typeof of>): Sessions {
+  function sessionsOf(whose: BridgeRequest['of']): Sessions {
     return agents && (whose === 'agents' || (whose === 'agents if any' && agents.isUsed())) ? agents.sessions : own;
   }
 
   async function call(name: string, input: unknown, sessions: Sessions, signal: AbortSignal): Promise<ToolAnswer> {
-    const tool = tools.find((one) => one.name === name);
+    const tool = tools.find((known) => known.name === name);
     if (tool) return callTool(tool, input, { sessions, signal, progress: () => {} }, log);
-    const names = tools.map((one) => one.name).join(', ');
+    const names = tools.map((known) => known.name).join(', ');
     throw new CuvetteError('invalid_input', `There is no tool ${name}. There are: ${names}.`);
   }
 
@@ -121,7 +110,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   };
 }
 
-function parse(line: string): z.infer<typeof requests> {
+function parse(line: string): BridgeRequest {
   let request: unknown;
   try {
     request = parseGuarded(line);
@@ -129,7 +118,8 @@ function parse(line: string): z.infer<typeof requests> {
     if (error instanceof CuvetteError) throw error;
     throw new CuvetteError('invalid_input', 'The request is not JSON.', { cause: error });
   }
-  const parsed = requests.safeParse(request);
+  refuseUnknownArguments({ name: 'the request', input: bridgeRequest }, request);
+  const parsed = bridgeRequest.safeParse(request);
   if (parsed.success) return parsed.data;
   throw new CuvetteError('invalid_input', z.prettifyError(parsed.error));
 }

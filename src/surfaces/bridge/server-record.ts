@@ -1,4 +1,4 @@
-/** The note that a running server leaves in the runtime folder, so that the shell client finds it. */
+/** Writes and reads the record that a running server leaves in the runtime folder, so that the shell client finds it. */
 
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,10 +8,10 @@ export interface ServerRecord extends ProcessId {
   version: string;
   /** `agent`: started by an agent, over stdio. `service`: started by a person or by the shell client. */
   kind: 'agent' | 'service';
-  /** From the server's parent up to the agent that it works for. */
+  /** The processes from the server's parent up to the agent that it works for. */
   lineage: ProcessId[];
   project: string;
-  /** Where it serves agents over HTTP whose session a shell can share. */
+  /** The URL at which it serves agents whose session a shell can share. */
   url?: string;
   socket: string;
 }
@@ -19,13 +19,13 @@ export interface ServerRecord extends ProcessId {
 export function writeRecord(runtime: string, record: ServerRecord): () => void {
   const path = join(runtime, 'servers', `${record.pid}.json`);
   mkdirSync(join(runtime, 'servers'), { recursive: true, mode: 0o700 });
-  readRecords(runtime); // Those of servers that were killed go.
+  readRecords(runtime); // Removes the records of servers that were killed.
   writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 });
   renameSync(`${path}.new`, path);
   return () => rmSync(path, { force: true });
 }
 
-/** The servers that run now. The notes and sockets of those that are gone are removed on the way. */
+/** Returns the servers that run now, and removes the records and sockets of those that do not. */
 export function readRecords(runtime: string): ServerRecord[] {
   const folder = join(runtime, 'servers');
   const records: ServerRecord[] = [];

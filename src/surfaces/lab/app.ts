@@ -13,11 +13,12 @@ import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
 import { eventStream } from '../event-stream.ts';
 import { instanceHeader } from '../instance-header.ts';
+import { isSameSecret } from '../rest/access.ts';
+import type { RestEnv } from '../rest/caller.ts';
 import { goneSignal } from '../rest/caller.ts';
-import { createGuards, limitBody } from '../rest/guards.ts';
-import type { RestEnv } from '../rest/principal.ts';
+import { checkHostAndOrigin } from '../rest/host-and-origin.ts';
 import { notFound, onError } from '../rest/problem.ts';
-import { isSame } from '../rest/secrets.ts';
+import { limitBody } from '../rest/request-body.ts';
 import { answerOf, createLabCalls, type LabCallLimits } from './lab-calls.ts';
 import { createModelCheck } from './model-check.ts';
 
@@ -42,10 +43,10 @@ export function createLabApp({ lab, token, host, names, spills, log, limits }: L
   const app = new Hono<RestEnv>();
   app.onError(onError(log));
   app.notFound(notFound);
-  app.use(createGuards(readConfig({ host }, {}), names));
+  app.use(checkHostAndOrigin(readConfig({ host }, {}), names));
   app.use(async (c, next) => {
     const [, given = ''] = /^Bearer +(.+)$/i.exec(c.req.header('authorization') ?? '') ?? [];
-    if (!isSame(given, token))
+    if (!isSameSecret(given, token))
       throw new CuvetteError(
         'unauthorized',
         'This lab wants the token that it printed when it started, in the header Authorization: Bearer TOKEN.',

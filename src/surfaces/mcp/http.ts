@@ -1,6 +1,6 @@
 /**
- * MCP over Streamable HTTP, in both eras: every request has an MCP server of its own, and ends it when its stream is closed.
- * Access, guards and body limits come before it; which sessions a caller has is decided by `sessionsFor`.
+ * Serves MCP over Streamable HTTP, in both eras of the protocol: every request has an MCP server of its own, closed with its stream.
+ * Access, Host and Origin checks and body limits come before it; `sessionsFor` gives each caller its sessions.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,17 +21,17 @@ import { readJsonBody } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import type { Tool } from '../../tools/define-tool.ts';
-import type { LabListing } from '../../tools/lab-listing.ts';
-import type { Principal } from '../rest/principal.ts';
+import type { LabListing } from '../../tools/lab.ts';
+import type { Principal } from '../rest/caller.ts';
 import { createMcpServer, type McpLab, type McpOptions } from './server.ts';
 
 export interface McpHttpOptions {
-  /** The sessions of a caller; its default one is for calls that name none. */
+  /** Returns the sessions of a caller; calls that name none use the default one. */
   sessionsFor(principal: Principal): Sessions;
   log: Logger;
-  /** Of the lab, where callers have one: its tools, and which callers are shown them. */
+  /** The lab's tools, and which callers are shown them. */
   lab?: { tools: readonly Tool[]; listingOf(principal: Principal): LabListing } | undefined;
-  /** As for any server of MCP. */
+  /** Options for every MCP server. */
   server?: Pick<McpOptions, 'structured' | 'shellCommand'>;
   /** Makes the MCP server for one request. */
   createServer?: (options: McpOptions) => McpServer;
@@ -39,14 +39,14 @@ export interface McpHttpOptions {
 
 export interface McpHttp {
   fetch(request: Request, principal: Principal): Promise<Response>;
-  /** Interrupts the code that runs, lets its calls be answered, and closes what is still open then. */
+  /** Interrupts running code, waits a moment for its calls to be answered, and closes what is still open. */
   close(): Promise<void>;
 }
 
 /** One request that is being answered. */
 interface Exchange {
-  /** How a later request can name this one in order to cancel it. */
-  name: string | undefined;
+  /** The key by which a later request can cancel this one. */
+  cancelKey: string | undefined;
   server: McpServer;
   /** Interrupts its code. */
   stop: AbortController;
@@ -56,13 +56,13 @@ interface Exchange {
 /** Milliseconds; an interrupt that code ignores takes four seconds. */
 const LAST_ANSWERS = 5000;
 const SESSION = 'mcp-session-id';
-/** Of the codes that JSON-RPC leaves to servers: the HTTP status says why. */
+/** One of the error codes that JSON-RPC leaves to servers; the HTTP status says why. */
 const NOT_SERVED = -32_000;
 
 export function createMcpHttp(options: McpHttpOptions): McpHttp {
   const { sessionsFor, log, createServer = createMcpServer } = options;
   const running = new Set<Exchange>();
-  // Access is what the SDK passes on from `fetch` to its factory, so a server is found by it.
+  // The SDK passes `authInfo` from `fetch` to its factory, so it is the key that finds the server.
   const servers = new WeakMap<AuthInfo, McpServer>();
   let isClosed = false;
 
@@ -73,7 +73,7 @@ export function createMcpHttp(options: McpHttpOptions): McpHttp {
       return server;
     },
     {
-      // A stream has signs of life in it from the start, so that no proxy takes code that runs long for a dead connection.
+      // A stream carries heartbeats from the start, so that no proxy closes the connection while code runs long.
       responseMode: 'sse',
       onerror: (error) => log.debug({ err: error }, 'mcp'),
     },
@@ -82,30 +82,30 @@ export function createMcpHttp(options: McpHttpOptions): McpHttp {
   async function serve(request: Request, principal: Principal, body: unknown): Promise<Response> {
     const id = isJSONRPCRequest(body) ? body.id : undefined;
     const sessions = open(principal);
-    if (sessions instanceof CuvetteError) return refusal(sessions.status, NOT_SERVED, sessions.message, id);
+    if (sessions instanceof CuvetteError) return jsonRpcError(sessions.status, NOT_SERVED, sessions.message, id);
     const lab = labFor(principal, isJSONRPCRequest(body) && body.method === 'tools/call');
-    const exchange = begin({ sessions, lab, caller: principal.id }, nameOf(request, principal, id));
+    const exchange = begin({ sessions, lab, caller: principal.id }, cancelKeyOf(request, principal, id));
     const authInfo: AuthInfo = { token: '', clientId: principal.id, scopes: [] };
     servers.set(authInfo, exchange.server);
     const response = await handler.fetch(request, { authInfo, parsedBody: body });
-    // One that was refused before it was connected is never closed.
+    // A server that was never connected is never closed.
     if (!exchange.server.isConnected()) running.delete(exchange);
     return response;
   }
 
-  function begin(of: Pick<McpOptions, 'sessions' | 'lab' | 'caller'>, name: string | undefined): Exchange {
+  function begin(of: Pick<McpOptions, 'sessions' | 'lab' | 'caller'>, cancelKey: string | undefined): Exchange {
     const stop = new AbortController();
     const server = createServer({ ...options.server, ...of, isShared: true, log, stop: stop.signal });
     const ended = new Promise<void>((resolve) => {
       server.server.onclose = resolve;
     });
-    const exchange = { name, server, stop, ended };
+    const exchange = { cancelKey, server, stop, ended };
     running.add(exchange);
     void ended.then(() => running.delete(exchange));
     return exchange;
   }
 
-  /** A tool can be called by who has not been shown it: clients remember a list for longer than a service may run. */
+  /** Accepts calls of tools that were not listed, because clients remember a list for longer than a service may run. */
   function labFor(principal: Principal, isCall: boolean): McpLab | undefined {
     if (!options.lab) return undefined;
     const listing = options.lab.listingOf(principal);
@@ -127,23 +127,23 @@ export function createMcpHttp(options: McpHttpOptions): McpHttp {
   }
 
   /**
-   * A client of the older era that cancels a call does not close its stream: it sends a notification, as a request of its own.
-   * The session id, which stands for nothing else here, tells whose calls the number in it belongs to.
+   * Cancels a call for a client of the older era, which sends a notification as a request of its own instead of closing the stream.
+   * The protocol's session id, which has no other use here, says whose calls the request id belongs to.
    */
   async function cancel(request: Request, principal: Principal, id: unknown): Promise<void> {
-    const name = nameOf(request, principal, id);
-    if (name === undefined) return;
-    for (const exchange of running) if (exchange.name === name) await exchange.server.close();
+    const key = cancelKeyOf(request, principal, id);
+    if (key === undefined) return;
+    for (const exchange of running) if (exchange.cancelKey === key) await exchange.server.close();
   }
 
   return {
     async fetch(request, principal) {
-      if (isClosed) return refusal(503, NOT_SERVED, 'The server is stopping. Try again in a moment.');
+      if (isClosed) return jsonRpcError(503, NOT_SERVED, 'The server is stopping. Try again in a moment.');
       if (request.method !== 'POST') return methodNotAllowed();
       if (!isJsonContentType(request.headers.get('content-type'))) return handler.fetch(request);
       const body = await read(request);
-      if (body instanceof CuvetteError) return refusal(body.status, INVALID_REQUEST, body.message);
-      if (body === undefined) return refusal(400, PARSE_ERROR, 'Parse error: the request body is not valid JSON');
+      if (body instanceof CuvetteError) return jsonRpcError(body.status, INVALID_REQUEST, body.message);
+      if (body === undefined) return jsonRpcError(400, PARSE_ERROR, 'Parse error: the request body is not valid JSON');
       if (isJSONRPCNotification(body) && body.method === 'notifications/cancelled') {
         await cancel(request, principal, body.params?.requestId);
       }
@@ -162,12 +162,12 @@ export function createMcpHttp(options: McpHttpOptions): McpHttp {
   };
 }
 
-function nameOf(request: Request, principal: Principal, id: unknown): string | undefined {
+function cancelKeyOf(request: Request, principal: Principal, id: unknown): string | undefined {
   const session = request.headers.get(SESSION);
   return session === null || id === undefined ? undefined : JSON.stringify([principal.id, session, id]);
 }
 
-/** The message, nothing if it is not JSON, or why it is not read. */
+/** Returns the message, undefined if it is not JSON, or the error if it was refused unread. */
 async function read(request: Request): Promise<unknown> {
   try {
     return JSON.parse(await readJsonBody(request));
@@ -176,13 +176,13 @@ async function read(request: Request): Promise<unknown> {
   }
 }
 
-/** There is no stream to open outside of a call, and no session of the protocol to end. */
+/** GET and DELETE have no use here: there is no stream outside of a call, and no protocol session to end. */
 function methodNotAllowed(): Response {
-  const response = refusal(405, NOT_SERVED, 'Method not allowed: send messages with POST.');
+  const response = jsonRpcError(405, NOT_SERVED, 'Method not allowed: send messages with POST.');
   response.headers.set('allow', 'POST');
   return response;
 }
 
-function refusal(status: number, code: number, message: string, id: string | number | null = null): Response {
+function jsonRpcError(status: number, code: number, message: string, id: string | number | null = null): Response {
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id }, { status });
 }

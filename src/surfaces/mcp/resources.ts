@@ -1,4 +1,4 @@
-/** What answers only link to, as MCP resources: the whole text of an execution, and pictures at their full size. */
+/** Serves what answers only link to as MCP resources: the whole text of an execution, and pictures at their full size. */
 
 import { type McpServer, ResourceNotFoundError, ResourceTemplate } from '@modelcontextprotocol/server';
 import { CuvetteError } from '../../errors.ts';
@@ -37,9 +37,9 @@ export function registerResources(server: McpServer, sessions: () => Promise<Ses
   );
 }
 
-async function find(sessions: Sessions, uri: URL, session: unknown, number: unknown) {
+async function find(sessions: Sessions, uri: URL, id: unknown, number: unknown) {
   try {
-    return await sessions.use(String(session), (held) => held.execution(Number(number)));
+    return await sessions.use(String(id), (session) => session.execution(Number(number)));
   } catch (error) {
     if (error instanceof CuvetteError) throw new ResourceNotFoundError(uri.href);
     throw error;

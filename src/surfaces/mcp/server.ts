@@ -1,4 +1,4 @@
-/** MCP: lists the registry's tools and turns their answers into the protocol's. Serves both eras of the protocol. */
+/** Serves MCP: lists the registry's tools and translates their answers into the protocol's, for both eras of the protocol. */
 
 import {
   type CallToolResult,
@@ -11,41 +11,41 @@ import type { Logger } from '../../log.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
 import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
-import type { LabListing } from '../../tools/lab-listing.ts';
+import type { LabListing } from '../../tools/lab.ts';
 import { TOOLS } from '../../tools/registry.ts';
 import { VERSION } from '../../version.ts';
+import { compactSchema } from './compact-schema.ts';
 import { registerResources } from './resources.ts';
-import { shownSchema } from './shown-schema.ts';
 
-/** What a caller has of the lab. */
+/** The lab, as one caller sees it. */
 export interface McpLab {
   tools: readonly Tool[];
   listing: LabListing;
-  /** Tells clients of the protocol without sessions, which listen on a stream of their own, that the list of tools has grown. */
+  /** Notifies clients of the protocol without sessions, which listen on a stream of their own, that the list of tools has grown. */
   onListed?(): void;
 }
 
 export interface McpOptions {
-  /** What tools work on; where an agent waits for its first answer, opened only when a tool asks for it. */
+  /** What tools work on; a function opens them at the first call, so that an agent's first answer does not wait for it. */
   sessions: Sessions | (() => Promise<Sessions>);
   log: Logger;
   lab?: McpLab | undefined;
-  /** Who calls, where there are several. */
+  /** The caller's id, where there are several callers. */
   caller?: string;
   /** Whether every tool has an output schema, and every answer its fields beside the text. */
   structured?: boolean;
-  /** Whether there are sessions beside the default one that the agent should know of. */
+  /** Whether the agent should be told of sessions beside the default one. */
   isShared?: boolean;
-  /** How the agent's shell reaches this very session; left out where it cannot. */
+  /** The command by which the agent's shell reaches this session; left out where it cannot. */
   shellCommand?: string | undefined;
-  /** Interrupts the calls that run when aborted; they are answered all the same. */
+  /** Interrupts running calls when aborted; they are answered all the same. */
   stop?: AbortSignal;
 }
 
 /** In `_meta` of a call: true for an answer with its fields, as programs read them, beside the text. */
 const STRUCTURED = 'cuvette/structured';
 
-// Over HTTP every request has a server of its own: what is dear to make is made once, for all of them.
+// Over HTTP every request has a server of its own, so they share one validator.
 const validator = new AjvJsonSchemaValidator();
 const TOOLS_CHANGED = 'notifications/tools/list_changed';
 
@@ -73,10 +73,10 @@ export function registerTools(server: McpServer, tools: readonly Tool[], options
   const { sessions, log, stop, structured = false, caller } = options;
   for (const tool of tools) {
     const { name, title, description, input, output, annotations } = tool;
-    const outputSchema = structured ? { outputSchema: shownSchema(output) } : {};
+    const outputSchema = structured ? { outputSchema: compactSchema(output) } : {};
     server.registerTool(
       name,
-      { title, description, inputSchema: shownSchema(input), ...outputSchema, annotations },
+      { title, description, inputSchema: compactSchema(input), ...outputSchema, annotations },
       async (args, ctx) => {
         const signal = stop ? AbortSignal.any([ctx.mcpReq.signal, stop]) : ctx.mcpReq.signal;
         const context = { sessions: await opened(sessions), caller, signal, progress: progressOf(ctx) };
@@ -88,7 +88,7 @@ export function registerTools(server: McpServer, tools: readonly Tool[], options
   }
 }
 
-/** Once the lab has been asked for, the rest of its tools are listed, and the client is told. */
+/** Lists the rest of the lab's tools after the first call of one of them, and notifies the client. */
 async function listLab(server: McpServer, options: McpOptions, { mcpReq }: ServerContext): Promise<void> {
   const { lab } = options;
   if (!lab?.listing.open()) return;
@@ -123,7 +123,7 @@ function instructionsFor({ lab, isShared, shellCommand }: McpOptions): string {
   return parts.join(' ');
 }
 
-/** Clients give a model the structured content in place of the text, so it is there only for who asks. */
+/** Sends structured content only on request, because clients give it to the model in place of the text. */
 function toResult(
   { text, structured, images = [], links = [], isError = false }: ToolAnswer,
   isStructured: boolean,
@@ -133,14 +133,14 @@ function toResult(
     ...links.map((link) => ({ type: 'resource_link' as const, ...link })),
   ];
   return {
-    // Beside a picture, an empty text is something that the APIs of models refuse.
+    // The APIs of models refuse an empty text beside a picture.
     content: text === '' && others.length > 0 ? others : [{ type: 'text', text }, ...others],
     ...(isStructured && { structuredContent: structured }),
     ...(isError && { isError }),
   };
 }
 
-/** Sends progress for a request that asked for it. */
+/** Returns a function that sends progress, if the request asked for it. */
 function progressOf({ mcpReq }: ServerContext): (message: string) => void {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => {};

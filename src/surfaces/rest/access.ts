@@ -1,29 +1,29 @@
-/** Who may come in: a key, a secret in the path, LibreChat's tokens; without any of these, programs on this machine alone. */
+/** Decides who may call the service, by an API key, a secret in the path or a JWT; without any of these, only programs on this machine. */
 
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import { getPath } from 'hono/utils/url';
 import type { Config } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
-import type { Principal, RestEnv } from './principal.ts';
-import { isSame, stripSecret } from './secrets.ts';
-import { createTokenCheck } from './token.ts';
+import type { Principal, RestEnv } from './caller.ts';
+import { createJwtCheck } from './jwt.ts';
 
 export interface Access {
-  /** Whether every program of this machine may come in, and nobody else. */
+  /** Whether every program of this machine may call, and nobody else. */
   readonly isOpen: boolean;
-  /** Whom an agent of this machine comes in as, if that can only be one. */
+  /** The principal of every caller, if there can be only one. */
   readonly onlyPrincipal: string | undefined;
   middleware: MiddlewareHandler<RestEnv>;
-  /** The path that routes see: without the secret. Meant for Hono's option of the same name. */
+  /** Returns the path without the secret, as routes see it; given to Hono's option of the same name. */
   getPath(request: Request): string;
-  /** For the operator, at the start. */
+  /** Describes for the operator who may call. */
   describe(): string;
-  /** Throws if listening there would let everybody in. */
+  /** Throws if listening on this host would let everybody in. */
   check(host: string): void;
 }
 
-/** Who comes without a credential to what is open to all, where others have to show one. */
+/** The principal of a caller without a credential, on the public routes of a protected service. */
 export const NOBODY: Principal = { id: 'nobody', kind: 'open' };
 
 const OPEN: Principal = { id: 'open', kind: 'open' };
@@ -54,17 +54,17 @@ const WAYS = [
 ];
 
 export function createAccess(config: Config): Access {
-  const checkToken = createTokenCheck(config);
+  const checkJwt = createJwtCheck(config);
   const isOpen = !isProtected(config) && isLoopback(config.host);
 
   async function whoIs(c: Context<RestEnv>): Promise<Principal> {
     if (isOpen) return OPEN;
-    if (config.pathSecret && stripSecret(getPath(c.req.raw), config.pathSecret) !== undefined) return PATH;
+    if (config.pathSecret && stripPathSecret(getPath(c.req.raw), config.pathSecret) !== undefined) return PATH;
     const key = c.req.header('x-api-key');
     const [, bearer] = /^Bearer +(.+)$/i.exec(c.req.header('authorization') ?? '') ?? [];
     const { apiKey } = config;
-    if (apiKey && [key, bearer].some((given) => given && isSame(given, apiKey))) return KEY;
-    if (bearer && checkToken) return checkToken(bearer);
+    if (apiKey && [key, bearer].some((given) => given && isSameSecret(given, apiKey))) return KEY;
+    if (bearer && checkJwt) return checkJwt(bearer);
     throw new Error(key || bearer ? 'The credential is wrong.' : 'There is no credential.');
   }
 
@@ -83,7 +83,7 @@ export function createAccess(config: Config): Access {
     },
     getPath(request) {
       const path = getPath(request);
-      return (config.pathSecret && stripSecret(path, config.pathSecret)) || path;
+      return (config.pathSecret && stripPathSecret(path, config.pathSecret)) || path;
     },
     describe() {
       const names = WAYS.filter(({ isSet }) => isSet(config)).map(({ name }) => name);
@@ -110,12 +110,12 @@ function onlyPrincipal(config: Config, isOpen: boolean): string | undefined {
   return ways.length === 1 ? ways[0]?.principal : undefined;
 }
 
-/** What is open to all, for GET and HEAD: that the service is there, and how it is. */
+/** Whether GET and HEAD of this path need no credential. */
 export function isPublic(path: string): boolean {
   return PUBLIC.includes(path);
 }
 
-/** What an operator has to know of `*` in the origins where nobody has to show a credential. */
+/** Warns an operator who allows all origins without requiring a credential. */
 export const OPEN_TO_PAGES =
   'with * in --cors-origins (CUVETTE_CORS_ORIGINS, CORS_ALLOW_ORIGINS) and no key, every web page that is opened in a browser ' +
   'on this machine can run code here and read files. Name the origins, such as https://chat.example.com, or set --api-key.';
@@ -124,7 +124,7 @@ export function isOpenToPages(config: Config): boolean {
   return config.corsOrigins.includes('*') && !isProtected(config);
 }
 
-/** Whether callers have to show something. */
+/** Whether callers must show a credential. */
 export function isProtected(config: Config): boolean {
   return WAYS.some(({ isSet }) => isSet(config));
 }
@@ -134,4 +134,20 @@ function howToEnter(config: Config): string {
   if (ways.length === 0)
     return 'The service is open to others than this machine, but has no key yet: it lets nobody in.';
   return `The request has no credential that counts here. Send ${ways.join('; or ')}.`;
+}
+
+/** Compares in constant time. An empty secret equals nothing. */
+export function isSameSecret(given: string, secret: string): boolean {
+  return timingSafeEqual(sha256(given), sha256(secret)) && secret !== '';
+}
+
+/** Returns the path behind /k/SECRET, or nothing if the path does not begin with it. */
+function stripPathSecret(path: string, secret: string): string | undefined {
+  const [, given, rest] = /^\/+k\/([^/]+)(\/.*)?$/s.exec(path) ?? [];
+  if (given === undefined || !isSameSecret(given, secret)) return undefined;
+  return rest ?? '/';
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }

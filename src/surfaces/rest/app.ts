@@ -1,4 +1,4 @@
-/** The HTTP service as one app: what every request passes on its way, and the routes, under / and under /v1. */
+/** Builds the HTTP app: the middleware that every request passes, and the routes, under / and under /v1. */
 
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { Hono } from 'hono';
@@ -13,19 +13,20 @@ import type { SharedSessions } from '../../sessions/shared-sessions.ts';
 import { instanceHeader } from '../instance-header.ts';
 import type { McpHttp } from '../mcp/http.ts';
 import type { Access } from './access.ts';
+import type { RestEnv } from './caller.ts';
 import { execRoutes } from './exec.ts';
 import { streamRoutes } from './exec-stream.ts';
 import { fileRoutes } from './file-routes.ts';
-import { createGuards, guardJson, limitBody } from './guards.ts';
+import { checkHostAndOrigin } from './host-and-origin.ts';
 import { infoRoutes } from './info.ts';
 import type { Metrics } from './metrics.ts';
 import { serveDocument } from './openapi.ts';
-import type { RestEnv } from './principal.ts';
 import { notFound, onError, refuseInvalid } from './problem.ts';
 import { programmaticRoutes } from './programmatic.ts';
+import { guardJson, limitBody } from './request-body.ts';
 import { requestLog } from './request-log.ts';
+import { createRuntimes } from './runtimes.ts';
 import type { StreamLogs } from './stream-logs.ts';
-import { createVersions } from './versions.ts';
 
 export interface AppOptions {
   config: Config;
@@ -39,9 +40,9 @@ export interface AppOptions {
   mcp: McpHttp;
   log: Logger;
   sandbox: string;
-  /** Where code looks for commands, if not where this process does. */
+  /** The folders in which code looks for commands, if not those of this process. */
   searchPath: string[] | undefined;
-  /** Where uploads and workspaces are kept. */
+  /** The folders of uploads and workspaces, as `/health` tells them. */
   folders: { files: string; workspaces: string };
 }
 
@@ -49,12 +50,12 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   const { config, access, foundation, shared, calls, metrics, files, logs, mcp, log } = options;
   const { environment } = foundation;
   metrics.gauge('cuvette_sessions_live', 'Sessions that are open now.', () => shared.size);
-  const versions = createVersions(environment, options.searchPath);
-  const exec = { calls, shared, versions, silence: config.keepAlive * 1000, log };
+  const runtimes = createRuntimes(environment, options.searchPath);
+  const exec = { calls, shared, runtimes, silence: config.keepAlive * 1000, log };
 
   const app = new OpenAPIHono<RestEnv>({
     defaultHook: refuseInvalid,
-    // Clients put a base and a path together in their own ways.
+    // Clients join a base and a path with too many slashes.
     getPath: (request) =>
       access
         .getPath(request)
@@ -64,7 +65,7 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   app.onError(onError(log, config.pathSecret));
   app.notFound(notFound);
   if (config.logRequests) app.use(requestLog(log, config));
-  app.use(metrics.middleware, createGuards(config), access.middleware, instanceHeader(STREAM_HEADERS.instance));
+  app.use(metrics.middleware, checkHostAndOrigin(config), access.middleware, instanceHeader(STREAM_HEADERS.instance));
 
   const routes = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
   routes.use('/exec/*', limitBody(config.maxBody), guardJson());
@@ -90,7 +91,7 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
     infoRoutes({
       shared,
       environment,
-      versions,
+      runtimes,
       sandbox: options.sandbox,
       settings: { maxSessions: config.maxSessions, timeout: config.timeout, ...options.folders },
     }),
@@ -99,13 +100,13 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
   routes.all('/mcp', (c) => mcp.fetch(c.req.raw, c.get('principal')));
 
   app.route('/', routes);
-  // The same again under /v1, and once in the document.
+  // Mounted a second time by a plain Hono, so that the document has each route once.
   app.route('/v1', new Hono<RestEnv>().route('/', routes));
   serveDocument(app);
   return app;
 }
 
-/** Counts what comes in. */
+/** Counts the bytes that are received. */
 function counted(files: FileStore, metrics: Metrics): FileStore {
   return {
     ...files,

@@ -1,11 +1,24 @@
-/** What a caller is told of an execution, in the words of every dialect at once. */
+/**
+ * Builds the body of every `/exec*` answer: of an execution that has ended, of a call in a language that is not installed, and of a
+ * call that failed after its status was sent. The fields serve all client dialects at once.
+ */
 
 import { z } from '@hono/zod-openapi';
-import type { CallResult, OutputFile, RunningCall } from '../../sessions/calls.ts';
+import { nanoid } from 'nanoid';
+import { CuvetteError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { OutputFile, RunningCall } from '../../sessions/calls.ts';
 import { endedRun, toEndedRun } from '../../sessions/execution-events.ts';
+import { BUILTIN } from '../../sessions/interpreter-pool.ts';
 import { endsLine, isLong, joinTexts, type Text } from '../../sessions/long-text.ts';
 import type { ExecutionRecord } from '../../sessions/record.ts';
 import type { FileReference } from '../../sessions/references.ts';
+import type { SessionChoice, SharedSessions } from '../../sessions/shared-sessions.ts';
+import { type JsonBody, jsonBody } from '../json-answer.ts';
+import type { Principal } from './caller.ts';
+import { chooseSession, type ExecBody } from './exec-request.ts';
+import { explain } from './problem.ts';
+import type { Runtimes } from './runtimes.ts';
 
 const outputFile = z
   .object({
@@ -22,7 +35,7 @@ const outputFile = z
   })
   .openapi('OutputFile');
 
-/** A string to who reads it, however long it is. */
+/** The client sees a string; here it may be a text that is too long for memory. */
 const text = z.custom<Text>((value) => typeof value === 'string' || isLong(value)).openapi({ type: 'string' });
 
 export const execAnswer = z
@@ -49,11 +62,29 @@ export const execAnswer = z
 
 export type ExecAnswer = z.infer<typeof execAnswer>;
 
-export function toAnswer(
+/** What is told of an execution that never began. */
+const NEVER_RAN = {
+  outcome: 'error' as const,
+  signal: null,
+  rung: null,
+  variables_survived: true,
+  notes: [],
+  ended_processes: [],
+  memory: null,
+  cpu_time: null,
+  wall_time: null,
+};
+/** The exit code of a shell for a command that does not exist. */
+const COMMAND_NOT_FOUND = 127;
+const ID = /^[A-Za-z0-9_-]{21}$/;
+
+/** Waits for the end of a call. */
+export async function answerOf(
   call: RunningCall,
-  result: CallResult,
-  about: { language: string; version: string; isHinted: boolean },
-): ExecAnswer {
+  body: Pick<ExecBody, 'runtime_session_hint'>,
+  { runtimes }: { runtimes: Runtimes },
+): Promise<ExecAnswer> {
+  const result = await call.finished;
   const { shared } = call;
   const { record, stdout, files, deleted, problems } = result;
   const stderr = withReason(result.stderr, record);
@@ -62,7 +93,7 @@ export function toAnswer(
     session_id: shared.session.id,
     stdout,
     stderr,
-    files: files.map((one) => toFile(one, shared.seen)),
+    files: files.map((file) => toFile(file, shared.seen)),
     ...(deleted.length > 0 && { deleted_files: deleted }),
     ...(status === 'OL' && { status }),
     run: {
@@ -72,22 +103,75 @@ export function toAnswer(
       status,
       ...toEndedRun(record, problems),
     },
-    language: about.language,
-    version: about.version,
-    ...(about.isHinted && {
+    language: runtimes.languageOf(record.interpreter),
+    version: await runtimes.versionOf(record.interpreter),
+    ...(body.runtime_session_hint && {
       runtime_session_id: shared.session.id,
-      runtime_status: shared.isNew ? 'new' : 'reused',
+      runtime_status: shared.isNew ? ('new' as const) : ('reused' as const),
     }),
   };
 }
 
-/** Anything that its author should learn and that is not an exception, whose text is there already. */
+/** Turns an answer into a body that keeps what the call printed until it is sent. */
+export async function bodyOf(call: RunningCall, answer: Promise<object>): Promise<JsonBody> {
+  try {
+    return jsonBody(await answer, call.printed);
+  } catch (error) {
+    call.printed.release();
+    throw error;
+  }
+}
+
+/**
+ * Answers a call in a language that is not installed as an execution that failed, with status 200: LibreChat shows its model the
+ * stderr of an execution, but of an error status either nothing or the whole URL, with the secret in it. Rethrows any other error.
+ */
+export async function languageRefusal(
+  error: unknown,
+  body: Pick<ExecBody, 'lang' | 'session_id' | 'entity_id' | 'runtime_session_hint'>,
+  principal: Principal,
+  { shared, runtimes }: { shared: SharedSessions; runtimes: Runtimes },
+): Promise<ExecAnswer & { stderr: string }> {
+  if (!(error instanceof CuvetteError) || !(error.code === 'unknown_language' || error.code === 'runtime_missing'))
+    throw error;
+  const installed = (await runtimes.all()).filter(({ missing }) => missing.length === 0).map(({ lang }) => lang);
+  const message = `${error.message} Languages that are here: ${installed.join(', ')}.`;
+  const run = { code: COMMAND_NOT_FOUND, status: 'RE', reason: error.code.replaceAll('_', '-'), message };
+  return {
+    session_id: sessionOf(chooseSession(body, BUILTIN), principal.id, shared),
+    ...failedRun(run),
+    language: body.lang,
+    version: '',
+  };
+}
+
+/** Answers an error that came after the status 200 was sent. It has no `session_id` if there was no session yet. */
+export function lateFailure(error: unknown, call: RunningCall | undefined, log: Logger): object {
+  const { code, sentence } = explain(error);
+  log[code === 'internal' ? 'error' : 'debug']({ err: error }, 'request failed after its answer had begun');
+  const run = { code: 1, status: 'XX', reason: code, message: sentence };
+  return { ...(call && { session_id: call.shared.session.id }), ...failedRun(run) };
+}
+
+/** The message stands in `stderr`, which every client shows. */
+function failedRun(run: { code: number; status: string; reason: string; message: string }) {
+  const stderr = `${run.message}\n`;
+  return { stdout: '', stderr, files: [], run: { ...NEVER_RAN, stdout: '', stderr, output: stderr, ...run } };
+}
+
+/** Returns the session that the call would have run in; the client may go on with it. */
+function sessionOf({ alias, id }: SessionChoice, owner: string, shared: SharedSessions): string {
+  if (alias !== undefined) return shared.idOf(owner, alias);
+  return id && ID.test(id) && shared.mayUse(owner, id) ? id : nanoid();
+}
+
+/** Adds why the code ended, unless stderr tells it already, as it does of an exception. */
 function withReason(stderr: Text, { reason }: ExecutionRecord): Text {
   if (!reason || reason.code === 'exception' || reason.code === 'exit') return stderr;
   return joinTexts(stderr, `${endsLine(stderr) ? '' : '\n'}${reason.message}\n`);
 }
 
-/** In the letters that judges of programs use. */
+/** Returns the status letters of programming judges: TO, OL, SG, XX, RE. */
 function statusOf({ outcome, reason }: ExecutionRecord): string | null {
   if (outcome === 'ok' || outcome === null) return null;
   if (outcome === 'timeout') return 'TO';
@@ -107,14 +191,14 @@ function toFile({ file, name, inherited }: OutputFile, seen: string): z.infer<ty
   };
 }
 
-/** Without it, the client would take the file for its user's own, and refer to it as such. */
+/** Names the agent or skill that a file belongs to; without it, the client would refer to the file as its user's own. */
 function resourceIn({ resource }: FileReference): Partial<z.infer<typeof outputFile>> {
   if (!resource) return {};
   const { kind, id, version } = resource;
   return { kind, resource_id: id, ...(version !== undefined && { version: numberOr(version) }) };
 }
 
-/** LibreChat's versions are numbers. */
+/** LibreChat writes versions as numbers. */
 function numberOr(text: string): number | string {
   return String(Number(text)) === text ? Number(text) : text;
 }

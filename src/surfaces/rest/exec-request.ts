@@ -1,4 +1,4 @@
-/** The body of an execution, as every dialect of it comes: read generously, fields that mean nothing here left aside. */
+/** Parses the body of an execution in every client dialect, ignoring fields of no meaning here, and translates it into a call. */
 
 import { z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
@@ -7,19 +7,19 @@ import { languageOf, PYTHON_ALIASES } from '../../interpreters/process/languages
 import type { CallRequest } from '../../sessions/calls.ts';
 import { BUILTIN } from '../../sessions/interpreter-pool.ts';
 import type { SessionChoice } from '../../sessions/shared-sessions.ts';
-import type { Principal } from './principal.ts';
+import type { Principal } from './caller.ts';
 
 const LONGEST_TIMEOUT = 86_400_000;
-/** Of ids and names. */
+/** Characters of an id or a name. */
 const LONGEST_NAME = 4096;
-/** The system gives a program no more than that. */
+/** The operating system passes no more to a program. */
 const MOST_ARGUMENTS = 20_000;
 const LONGEST_ARGUMENTS = 2_000_000;
 const MOST_FILES = 5000;
 const name = z.string().max(LONGEST_NAME);
 const text = name.nullish();
 
-/** Too many are refused before each of them is checked, which takes far longer than to parse them. */
+/** Refuses too long a list before its items are validated, which takes far longer than parsing them. */
 export function listOf<T extends z.ZodType>(item: T, most: number) {
   return z.preprocess((value, context) => {
     if (!Array.isArray(value) || value.length <= most) return value;
@@ -81,7 +81,7 @@ export const execBody = z
 
 export type ExecBody = z.infer<typeof execBody>;
 
-/** The name of the interpreter for a `lang`. */
+/** Returns the name of the interpreter for a `lang`. */
 export function interpreterFor(lang: string): string {
   if (PYTHON_ALIASES.includes(lang.toLowerCase())) return BUILTIN;
   const language = languageOf(lang);
@@ -121,7 +121,7 @@ export function chooseSession(
   return { isForOneCall: interpreter !== BUILTIN };
 }
 
-/** Words as a shell takes them: apart at spaces, together in quotes, a backslash before what is meant as itself. */
+/** Splits a line into words as a shell does, with quotes and backslashes. */
 export function splitWords(line: string): string[] {
   const words: string[] = [];
   for (const match of line.matchAll(/(?:[^\s"'\\]|\\[\s\S]|"(?:[^"\\]|\\[\s\S])*"|'[^']*')+/g)) {

@@ -16,12 +16,12 @@ import type { SharedSession } from '../../sessions/shared-sessions.ts';
 import { streamOf, textOf } from '../../sessions/text.ts';
 import type { EventLog, EventReader } from '../event-log.ts';
 import { eventStream } from '../event-stream.ts';
+import { jsonBody } from '../json-answer.ts';
+import type { Principal, RestEnv } from './caller.ts';
 import { goneSignal } from './caller.ts';
-import { answerOf, bodyOf, type ExecOptions } from './exec.ts';
+import type { ExecOptions } from './exec.ts';
+import { answerOf, bodyOf, languageRefusal } from './exec-answer.ts';
 import { execBody, toCall } from './exec-request.ts';
-import { jsonBody } from './json-body.ts';
-import { refusalOf } from './language-refusal.ts';
-import type { Principal, RestEnv } from './principal.ts';
 import { refuseInvalid } from './problem.ts';
 import type { StreamedCall, StreamLogs } from './stream-logs.ts';
 
@@ -90,7 +90,7 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
       gone.removeEventListener('abort', stop);
       return stream(log.read(0), gone, (isWhole) => isWhole || stop());
     } catch (error) {
-      const refusal = await refusalOf(error, given, principal, options);
+      const refusal = await languageRefusal(error, given, principal, options);
       const log = logs.detached(refusal.session_id, 0);
       log.add(JSON.stringify({ type: 'session', session_id: refusal.session_id }));
       log.add(JSON.stringify(eventOf({ type: 'stream', name: 'stderr', text: refusal.stderr })));
@@ -152,11 +152,7 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
     const { shared } = await executionOf(last, owner);
     const call = keptCall(shared, number);
     const log = logs.detached(session, number);
-    const unwatch = record(
-      call,
-      log,
-      answerOf(call, { lang: call.execution.record.interpreter, runtime_session_hint: undefined }, options),
-    );
+    const unwatch = record(call, log, answerOf(call, {}, options));
     return stream(log.read(0), gone, () => {
       unwatch();
       log.remove();

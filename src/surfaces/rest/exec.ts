@@ -1,26 +1,22 @@
-/** `POST /exec`: runs code to its end and answers with all of it. */
+/** `POST /exec` runs code to its end and answers with all of its output; `DELETE /sessions/{session}` removes a session. */
 
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Calls, RunningCall } from '../../sessions/calls.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
-import { goneSignal } from './caller.ts';
-import { type ExecAnswer, execAnswer, toAnswer } from './exec-answer.ts';
-import { type ExecBody, execBody, toCall } from './exec-request.ts';
-import { type JsonBody, jsonBody } from './json-body.ts';
-import { refusalOf } from './language-refusal.ts';
-import { lateFailure } from './late-failure.ts';
-import { patientJson, writtenJson } from './patient-json.ts';
-import type { RestEnv } from './principal.ts';
+import { jsonBody, keepAliveJson, writtenJson } from '../json-answer.ts';
+import { goneSignal, type RestEnv } from './caller.ts';
+import { answerOf, bodyOf, execAnswer, languageRefusal, lateFailure } from './exec-answer.ts';
+import { execBody, toCall } from './exec-request.ts';
 import { refuseInvalid } from './problem.ts';
-import type { Versions } from './versions.ts';
+import type { Runtimes } from './runtimes.ts';
 
 export interface ExecOptions {
   calls: Calls;
   shared: SharedSessions;
-  versions: Versions;
-  /** Milliseconds of silence after which a caller is sent a sign of life. */
+  runtimes: Runtimes;
+  /** Milliseconds without a byte after which a waiting caller is sent one, to keep the connection alive. */
   silence: number;
   log: Logger;
 }
@@ -65,8 +61,8 @@ export function execRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
       call = await options.calls.start(toCall(body, principal, gone));
       return bodyOf(call, answerOf(call, body, options));
     };
-    const refuse = async (error: unknown) => jsonBody(await refusalOf(error, body, principal, options));
-    return patientJson(run().catch(refuse), {
+    const refuse = async (error: unknown) => jsonBody(await languageRefusal(error, body, principal, options));
+    return keepAliveJson(run().catch(refuse), {
       gone,
       silence: options.silence,
       onLate: (error) => lateFailure(error, call, options.log),
@@ -78,30 +74,4 @@ export function execRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     throw new CuvetteError('unknown_session', `There is no session ${session}.`);
   });
   return app;
-}
-
-/** An answer that holds what the call printed until it is sent. */
-export async function bodyOf(call: RunningCall, answer: Promise<object>): Promise<JsonBody> {
-  try {
-    return jsonBody(await answer, call.printed);
-  } catch (error) {
-    call.printed.release();
-    throw error;
-  }
-}
-
-/** Waits for the end of a call. */
-export async function answerOf(
-  call: RunningCall,
-  body: Pick<ExecBody, 'lang' | 'runtime_session_hint'>,
-  options: ExecOptions,
-): Promise<ExecAnswer> {
-  const result = await call.finished;
-  const { record } = result;
-  const about = {
-    language: options.versions.languageOf(record.interpreter),
-    version: await options.versions.versionOf(record.interpreter),
-    isHinted: Boolean(body.runtime_session_hint),
-  };
-  return toAnswer(call, result, about);
 }

@@ -1,22 +1,22 @@
-/** What the service says of itself: that it is there, how it is, what it can run. */
+/** Answers what the service says of itself: its name and routes, its health, and the libraries that code can use. */
 
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
 import type { Environment } from '../../interpreters/python/environment.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
-import { environmentSentence } from '../../tools/scope.ts';
+import { environmentSentence } from '../../tools/session.ts';
 import { VERSION } from '../../version.ts';
 import { NOBODY } from './access.ts';
-import type { RestEnv } from './principal.ts';
+import type { RestEnv } from './caller.ts';
 import { refuseInvalid } from './problem.ts';
-import type { Versions } from './versions.ts';
+import type { Runtimes } from './runtimes.ts';
 
 export interface InfoOptions {
   shared: SharedSessions;
   environment: Environment;
-  versions: Versions;
+  runtimes: Runtimes;
   settings: { maxSessions: number; timeout: number; files: string; workspaces: string };
-  /** A sentence on what keeps code from harm. */
+  /** A sentence on how code is confined. */
   sandbox: string;
 }
 
@@ -64,9 +64,8 @@ export function infoRoutes(options: InfoOptions): OpenAPIHono<RestEnv> {
     }),
     async (c) => {
       if (c.get('principal') === NOBODY) return c.json({ status: 'healthy' }, 200);
-      const { shared, settings, versions, sandbox } = options;
-      const runtimes = await versions.all();
-      const capabilities = runtimes.map(({ lang, title, version, missing, install }) => [
+      const { shared, settings, runtimes, sandbox } = options;
+      const capabilities = (await runtimes.all()).map(({ lang, title, version, missing, install }) => [
         lang,
         { available: missing.length === 0, missing, title, version, install },
       ]);
@@ -82,7 +81,7 @@ export function infoRoutes(options: InfoOptions): OpenAPIHono<RestEnv> {
         notebooks_dir: settings.workspaces,
         environment: await environmentSentence(options.environment),
         runtime_capabilities: Object.fromEntries(capabilities),
-        runtime_libraries: { py: Object.keys(await versions.libraries('py')) },
+        runtime_libraries: { py: Object.keys(await runtimes.libraries('py')) },
       };
       return c.json(body, 200);
     },
@@ -102,14 +101,14 @@ export function infoRoutes(options: InfoOptions): OpenAPIHono<RestEnv> {
     }),
     async (c) => {
       const { runtime } = c.req.valid('query');
-      const runtimes = await options.versions.all();
-      const wanted = runtimes.filter(({ aliases }) => !runtime || aliases.includes(runtime.toLowerCase()));
+      const all = await options.runtimes.all();
+      const wanted = all.filter(({ aliases }) => !runtime || aliases.includes(runtime.toLowerCase()));
       if (wanted.length === 0)
         throw new CuvetteError(
           'unknown_runtime',
-          `There is no runtime ${runtime}. There are: ${runtimes.map(({ lang }) => lang).join(', ')}.`,
+          `There is no runtime ${runtime}. There are: ${all.map(({ lang }) => lang).join(', ')}.`,
         );
-      const libraries = wanted.map(async ({ lang }) => [lang, await options.versions.libraries(lang)] as const);
+      const libraries = wanted.map(async ({ lang }) => [lang, await options.runtimes.libraries(lang)] as const);
       return c.json({ runtime_libraries: Object.fromEntries(await Promise.all(libraries)) }, 200);
     },
   );

@@ -1,20 +1,20 @@
-/** What the service counts about itself, for `GET /metrics`. */
+/** Counts requests, executions and bytes for `GET /metrics`. */
 
 import type { Handler, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { languageNamed } from '../../interpreters/process/languages.ts';
 import { BUILTIN } from '../../sessions/interpreter-pool.ts';
 import type { ExecutionRecord } from '../../sessions/record.ts';
-import type { RestEnv } from './principal.ts';
+import type { RestEnv } from './caller.ts';
 import { CONTENT_TYPE, createRegistry } from './prometheus.ts';
 
-/** Seconds: from a warm call to the longest one that is usual. */
+/** Seconds, from a warm call to the longest one that is usual. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
 export interface Metrics {
   middleware: MiddlewareHandler<RestEnv>;
   handler: Handler<RestEnv>;
-  /** Counts an execution that has ended, on whichever surface it began. */
+  /** Counts an execution that has ended, from every surface. */
   execution(record: Pick<ExecutionRecord, 'interpreter' | 'outcome' | 'wall'>): void;
   uploaded(bytes: number): void;
   downloaded(bytes: number): void;
@@ -42,7 +42,7 @@ export function createMetrics(): Metrics {
   return {
     async middleware(c, next) {
       await next();
-      // By the route's pattern: a path of the caller's would make a series for everyone who asks.
+      // Labelled by the route's pattern, because each path would make a series of its own.
       const route = matchedRoutes(c).findLast(({ path }) => path !== '/*' && path !== '*')?.path ?? 'none';
       requests(1, { route, status: c.res.status });
     },
@@ -59,7 +59,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** An interpreter that a caller has named is counted with all others of its kind: each name would be a series that stays. */
+/** Interpreters that callers have named are counted together, because each name would make a series that stays. */
 function isCounted(interpreter: string): boolean {
   return interpreter === BUILTIN || languageNamed(interpreter) !== undefined;
 }

@@ -1,9 +1,9 @@
-/** The OpenAPI document: what it says beside the routes, and the address under which whoever asks for it reached the service. */
+/** Serves the OpenAPI document of the routes, with the address under which the caller reached the service. */
 
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { VERSION } from '../../version.ts';
-import type { RestEnv } from './principal.ts';
+import type { RestEnv } from './caller.ts';
 
 const SCHEMES = {
   key: { type: 'apiKey', in: 'header', name: 'x-api-key' },
@@ -20,11 +20,11 @@ const DOCUMENT = {
     description:
       'Live code sessions: run code, keep files, on compute that you own. All paths are also there under /v1.',
   },
-  // Which of them counts, if any, is a setting.
+  // The settings decide which of these is required, if any.
   security: [{}, { key: [] }, { token: [] }],
 };
 
-/** To be called once all routes are there. */
+/** Must be called after all routes were added. */
 export function serveDocument(app: OpenAPIHono<RestEnv>): void {
   for (const [name, scheme] of Object.entries(SCHEMES))
     app.openAPIRegistry.registerComponent('securitySchemes', name, scheme);
@@ -34,7 +34,7 @@ export function serveDocument(app: OpenAPIHono<RestEnv>): void {
   app.get(`/v1${FILE}`, answer);
 }
 
-/** With what a proxy in front says of it, and with the secret in the path, if the caller came by it. */
+/** Respects the headers of a proxy in front, and keeps the secret in the path, if the caller used it. */
 function addressOf({ req }: Context): string {
   const url = new URL(req.url);
   const host = /^[\w.:[\]-]+$/.exec(req.header('x-forwarded-host') ?? '')?.[0] ?? url.host;

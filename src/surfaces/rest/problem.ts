@@ -1,4 +1,4 @@
-/** Everything that goes wrong, in one shape: problem details (RFC 9457), with our code in two fields that clients read. */
+/** Answers every error as problem details (RFC 9457), with our error code in the two fields that clients read. */
 
 import { STATUS_CODES } from 'node:http';
 import type { Context, ErrorHandler, NotFoundHandler } from 'hono';
@@ -7,10 +7,10 @@ import type { ZodError } from 'zod';
 import { CuvetteError, type ErrorCode } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { retryAfterOf } from '../../sessions/admission.ts';
-import type { RestEnv } from './principal.ts';
-import { hideSecret } from './secrets.ts';
+import type { RestEnv } from './caller.ts';
+import { hidePathSecret } from './redaction.ts';
 
-/** A path that is not there is the HTTP surface's own; all else is in the table of errors. */
+/** The HTTP surface adds `not_found`, for a path that does not exist, to the table of errors. */
 type ProblemCode = ErrorCode | 'not_found';
 
 interface Problem {
@@ -26,7 +26,7 @@ const INSIDE: Problem = {
   detail: "Something went wrong inside; the server's log has the details.",
 };
 
-/** As many as a person, or a model, will read. */
+/** A person or a model reads no more. */
 const MOST_ISSUES = 5;
 
 export function onError(log: Logger, pathSecret?: string): ErrorHandler<RestEnv> {
@@ -34,7 +34,7 @@ export function onError(log: Logger, pathSecret?: string): ErrorHandler<RestEnv>
     const { status } = describe(error);
     const isGone = c.req.raw.signal.aborted;
     log[status < 500 || isGone ? 'debug' : 'error'](
-      { err: error, method: c.req.method, path: hideSecret(c.req.path, pathSecret), status },
+      { err: error, method: c.req.method, path: hidePathSecret(c.req.path, pathSecret), status },
       'request failed',
     );
     return problem(error);
@@ -45,7 +45,7 @@ export function problem(error: unknown): Response {
   return answer(describe(error));
 }
 
-/** What a caller is told of an error, where it is not told by a status. */
+/** Describes an error for an answer whose status cannot tell it. */
 export function explain(error: unknown): { code: string; sentence: string } {
   const { code, detail } = describe(error);
   return { code, sentence: detail };
@@ -55,10 +55,10 @@ export const notFound: NotFoundHandler<RestEnv> = (c) =>
   answer({
     status: 404,
     code: 'not_found',
-    detail: `There is no ${c.req.method} ${hideSecret(c.req.path)} here. GET / lists what there is.`,
+    detail: `There is no ${c.req.method} ${hidePathSecret(c.req.path)} here. GET / lists what there is.`,
   });
 
-/** For OpenAPIHono's `defaultHook`: what does not fit the schema of a request. */
+/** Answers a request that does not fit its schema; given to OpenAPIHono as `defaultHook`. */
 export function refuseInvalid(
   result: { target: string } & ({ success: true } | { success: false; error: ZodError }),
   c: Context,

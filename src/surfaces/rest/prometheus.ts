@@ -1,4 +1,4 @@
-/** Counters, gauges and histograms, in Prometheus' text format; what they count is for others to say. */
+/** Implements counters, gauges and histograms in Prometheus' text format. */
 
 export type Labels = Record<string, string | number>;
 
@@ -6,7 +6,7 @@ interface Metric {
   name: string;
   help: string;
   type: 'counter' | 'gauge' | 'histogram';
-  /** Each with the end of its name, if it has one. */
+  /** A suffix is appended to the name of the metric. */
   samples(): { suffix?: string; labels: Labels; value: number }[];
 }
 
@@ -46,17 +46,17 @@ export function createRegistry(): Registry {
           ]);
       add({ name, help, type: 'histogram', samples });
       return (value, labels = {}) => {
-        const one = series.of(labels);
-        one.sum += value;
-        one.count += 1;
-        one.within = one.within.map((count, i) => (value <= (buckets[i] ?? 0) ? count + 1 : count));
+        const histogram = series.of(labels);
+        histogram.sum += value;
+        histogram.count += 1;
+        histogram.within = histogram.within.map((count, i) => (value <= (buckets[i] ?? 0) ? count + 1 : count));
       };
     },
     render: () => [...metrics.values()].map(render).join(''),
   };
 }
 
-/** One value for each set of labels. */
+/** Keeps one value for each set of labels. */
 function createSeries<T>(create: (labels: Labels) => T): { of(labels: Labels): T; all(): T[] } {
   const series = new Map<string, T>();
   return {

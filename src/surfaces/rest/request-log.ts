@@ -1,18 +1,17 @@
-/** One line a request, if it is wanted, with the beginning of a body that is JSON: never headers or secrets. */
+/** Logs one line for each request, with the beginning of a JSON body, but never headers or secrets. */
 
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Config } from '../../config.ts';
 import { beginningOf } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
-import { outgoingOf } from './caller.ts';
-import type { RestEnv } from './principal.ts';
-import { hideCredentials, hideInText, hideSecret } from './secrets.ts';
+import { outgoingOf, type RestEnv } from './caller.ts';
+import { hidePathSecret, hideQueryCredentials, hideSecretsInText } from './redaction.ts';
 
 type Secrets = Pick<Partial<Config>, 'apiKey' | 'pathSecret'>;
 
 const LONGEST_PREVIEW = 500;
 
-/** Stands first, so that it sees every answer. Lines come whatever the log's own level is: they were asked for. */
+/** Must be the first middleware, to see every answer. Logs whatever the log's level is, because it was asked for. */
 export function requestLog(log: Logger, { apiKey, pathSecret }: Secrets = {}): MiddlewareHandler<RestEnv> {
   const secrets = [apiKey, pathSecret].filter((secret) => secret !== undefined);
   const lines = log.child({}, { level: 'info' });
@@ -25,7 +24,7 @@ export function requestLog(log: Logger, { apiKey, pathSecret }: Secrets = {}): M
       lines.info(
         {
           method: c.req.method,
-          path: hideSecret(pathOf(c), pathSecret),
+          path: hidePathSecret(pathOf(c), pathSecret),
           status: c.res.status,
           ms: Math.round((performance.now() - started) * 10) / 10,
           bytes,
@@ -34,23 +33,23 @@ export function requestLog(log: Logger, { apiKey, pathSecret }: Secrets = {}): M
         },
         'request',
       );
-    // A stream goes on after its answer has begun: the line comes when the last byte is out.
+    // The line of a stream is written when its last byte is sent.
     outgoing?.once('close', () => write(socket ? socket.bytesWritten - written : null));
     await next();
     if (!outgoing) write(lengthOf(c.res));
   };
 }
 
-/** Secrets are taken out before it is cut: half of one is one, too. */
+/** Redacts secrets before cutting, because half of a secret is one, too. */
 function previewOf(request: Request, secrets: string[]): string | undefined {
-  const hidden = hideInText(beginningOf(request) ?? '', secrets);
+  const hidden = hideSecretsInText(beginningOf(request) ?? '', secrets);
   if (hidden === '') return undefined;
   return hidden.length > LONGEST_PREVIEW ? `${hidden.slice(0, LONGEST_PREVIEW)}…` : hidden;
 }
 
 function pathOf(c: Context): string {
   const { search } = new URL(c.req.url);
-  return c.req.path + hideCredentials(search);
+  return c.req.path + hideQueryCredentials(search);
 }
 
 function lengthOf(response: Response): number | null {

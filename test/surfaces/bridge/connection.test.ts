@@ -3,12 +3,16 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Connection, openConnection, type RequestLimits } from '../../../src/surfaces/bridge/connection.ts';
+import {
+  type BridgeConnection,
+  openBridgeConnection,
+  type RequestLimits,
+} from '../../../src/surfaces/bridge/connection.ts';
 import { createBridgeHttp } from '../../../src/surfaces/bridge/http.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-const IMPATIENT: RequestLimits = { most: 1000, patience: 100 };
-const PATIENT: RequestLimits = { most: 1000, patience: 60_000 };
+const IMPATIENT: RequestLimits = { mostBytes: 1000, deadline: 100 };
+const PATIENT: RequestLimits = { mostBytes: 1000, deadline: 60_000 };
 
 interface Asked {
   lines: string[];
@@ -20,9 +24,9 @@ interface Asked {
 async function open(limits: RequestLimits, work: (signal: AbortSignal) => Promise<string> = async () => 'done') {
   const path = join(temporaryFolder(), 's');
   const asked: Asked = { lines: [], inputs: [], signals: [] };
-  const connections = new Map<Socket, Connection>();
+  const connections = new Map<Socket, BridgeConnection>();
   const http = createBridgeHttp({
-    most: limits.most,
+    mostBytes: limits.mostBytes,
     connectionOf: ({ socket }) => connections.get(socket),
     async execute(input, signal) {
       asked.inputs.push(input);
@@ -31,7 +35,7 @@ async function open(limits: RequestLimits, work: (signal: AbortSignal) => Promis
     },
   });
   const server = createServer((socket) => {
-    const connection = openConnection(
+    const connection = openBridgeConnection(
       socket,
       {
         http,
@@ -84,7 +88,7 @@ function post(path: string, body: string | Buffer, headers: Record<string, strin
 
 const HEAD = 'POST /execute HTTP/1.1\r\nHost: localhost\r\n';
 
-describe('a request that does not arrive whole', () => {
+describe('a request to the bridge that does not arrive whole', () => {
   it.each([
     ['nothing at all', ''],
     ['half a line', '{"do": "execute", "code'],
@@ -112,7 +116,7 @@ describe('a request that does not arrive whole', () => {
   });
 });
 
-describe('a request that is too large', () => {
+describe('a request to the bridge that is too large', () => {
   it('as a line is refused, and its connection ended', async () => {
     const { path, asked } = await open(PATIENT);
     const answer = await speak(path, [`{"do": "execute", "code": "${'x'.repeat(2000)}"}\n`]);
@@ -141,9 +145,9 @@ describe('a request that is too large', () => {
   });
 });
 
-describe('an answer', () => {
-  it('may take longer than a request may', async () => {
-    const { path } = await open({ most: 1000, patience: 1500 }, async () => {
+describe('an answer of the bridge', () => {
+  it('may take longer than the deadline of a request', async () => {
+    const { path } = await open({ mostBytes: 1000, deadline: 1500 }, async () => {
       await sleep(2500);
       return 'late';
     });
@@ -152,7 +156,7 @@ describe('an answer', () => {
     expect(JSON.parse(answers[1])).toMatchObject({ type: 'answer', text: 'late' });
   });
 
-  it('is the only one of its connection', async () => {
+  it('is the only one on its connection', async () => {
     const { path, asked } = await open(PATIENT);
     const lines = await speak(path, ['{"first": 1}\n{"second": 2}\n']);
     expect(lines.trim().split('\n')).toHaveLength(1);
@@ -176,8 +180,8 @@ describe('an answer', () => {
   });
 });
 
-describe('by HTTP', () => {
-  it('only POST /execute is there', async () => {
+describe('HTTP on the bridge', () => {
+  it('serves POST /execute alone', async () => {
     const { path } = await open(PATIENT);
     for (const line of ['GET /execute', 'POST /', 'DELETE /execute?x=1'])
       expect(await speak(path, [`${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`])).toMatch(
@@ -185,7 +189,7 @@ describe('by HTTP', () => {
       );
   });
 
-  it('what is not HTTP, though it looks like it, is answered with 400', async () => {
+  it('answers 400 to what looks like HTTP and is not', async () => {
     const { path } = await open(PATIENT);
     expect(await speak(path, ['HELLO WORLD, this is no request\r\n\r\n'])).toMatch(/^HTTP\/1\.1 400 /);
   });
@@ -199,15 +203,15 @@ describe('by HTTP', () => {
     expect(asked.inputs).toEqual([]);
   });
 
-  it('a body that is nested too deeply is refused before it is parsed', async () => {
-    const { path, asked } = await open({ most: 3_000_000, patience: 60_000 });
+  it('refuses a body that is nested too deeply before parsing it', async () => {
+    const { path, asked } = await open({ mostBytes: 3_000_000, deadline: 60_000 });
     const { status, body } = await post(path, '['.repeat(2_000_000));
     expect([status, JSON.parse(body).detail]).toEqual([400, expect.stringContaining('nested')]);
     expect(asked.inputs).toEqual([]);
   });
 
   it('a request in many pieces arrives whole', async () => {
-    const { path, asked } = await open({ most: 3_000_000, patience: 60_000 });
+    const { path, asked } = await open({ mostBytes: 3_000_000, deadline: 60_000 });
     const code = Array.from({ length: 200_000 }, (_, index) => `é${index}`).join('\n');
     const body = JSON.stringify({ code });
     const bytes = Buffer.from(`${HEAD}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);

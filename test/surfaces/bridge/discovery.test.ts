@@ -153,21 +153,21 @@ describe('a shell of a person', () => {
   });
 });
 
-describe('inside an agent', () => {
+describe('isInsideAgent', () => {
   const inside = (ancestors: number[], env: NodeJS.ProcessEnv = {}) =>
     isInsideAgent({ ancestors: ancestors.map((pid) => process(pid)), cwd: '/', env });
 
-  it('is a shell below a known agent', () => {
+  it('is true for a shell below a known agent', () => {
     expect(inside([20, 100, 10])).toBe(true);
     expect(inside([20, 300])).toBe(true);
   });
 
-  it("is a shell with an agent's variable, whatever the agent's process is called", () => {
+  it("is true for a shell with an agent's variable, whatever the agent's process is called", () => {
     expect(inside([20, 150], { CLAUDECODE: '1' })).toBe(true);
     expect(inside([20, 150], { CLAUDECODE: '' })).toBe(false);
   });
 
-  it('is not the shell of a person', () => {
+  it('is false for the shell of a person', () => {
     expect(inside([20, 10, 2], { TERM: 'xterm', PATH: '/bin' })).toBe(false);
   });
 });

@@ -31,7 +31,7 @@ describe('the record of a server', () => {
     expect(readRecords(runtime)).toEqual([record()]);
   });
 
-  it('is for its owner only', () => {
+  it('can be read by its owner only', () => {
     const runtime = temporaryFolder();
     writeRecord(runtime, record());
     const folder = join(runtime, 'servers');
@@ -40,7 +40,7 @@ describe('the record of a server', () => {
     expect(statSync(join(folder, `${process.pid}.json`)).mode & 0o777).toBe(0o600);
   });
 
-  it('is gone after its server took it back', () => {
+  it('is gone after its server removed it', () => {
     const runtime = temporaryFolder();
     const remove = writeRecord(runtime, record());
     remove();

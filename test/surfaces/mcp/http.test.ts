@@ -14,7 +14,7 @@ import { CuvetteError } from '../../../src/errors.ts';
 import type { ExecutionRecord } from '../../../src/sessions/record.ts';
 import { createSessions, type Sessions } from '../../../src/sessions/sessions.ts';
 import { createMcpHttp, type McpHttp } from '../../../src/surfaces/mcp/http.ts';
-import type { Principal } from '../../../src/surfaces/rest/principal.ts';
+import type { Principal } from '../../../src/surfaces/rest/caller.ts';
 import { TOOLS } from '../../../src/tools/registry.ts';
 import { ROOT, type Structured, useHome, waitFor } from '../../e2e/harness.ts';
 
@@ -331,8 +331,8 @@ test('a call needs no handshake with this very service: it may have been restart
 
 // -- the wire -----------------------------------------------------------------------------------------
 
-describe('what is not a call', () => {
-  test.each(['GET', 'DELETE', 'PUT'])('%s is not allowed', async (method) => {
+describe('an HTTP request to /mcp that is no MCP message', () => {
+  test.each(['GET', 'DELETE', 'PUT'])('by %s is answered with 405', async (method) => {
     const response = await fetch(service.url, { method, headers: { accept: 'text/event-stream' } });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
     expect(await response.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32000 } });
@@ -346,13 +346,13 @@ describe('what is not a call', () => {
     ['{"id": 1}', -32600],
     ['[]', -32600],
     ['{"jsonrpc": "2.0", "id": {}, "method": "tools/list"}', -32600],
-  ])('the body %s is refused with a JSON-RPC error', async (body, code) => {
+  ])('with the body %s is refused with a JSON-RPC error', async (body, code) => {
     const response = await post(body);
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { code } });
   });
 
-  test('another content type is refused', async () => {
+  test('with another content type is refused', async () => {
     const response = await post('code=1', { 'content-type': 'application/x-www-form-urlencoded' });
     expect(response.status).toBe(415);
     expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { code: -32000 } });

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { createAccess, isPublic, NOBODY } from '../../../src/surfaces/rest/access.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/principal.ts';
+import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
@@ -89,7 +89,7 @@ describe('a key', () => {
     { authorization: `Bearer ${KEY}` },
     { authorization: `bearer ${KEY}` },
     { 'x-api-key': 'wrong', authorization: `Bearer ${KEY}` },
-  ])('lets in by %j', async (headers) => {
+  ])('is accepted in the headers %j', async (headers) => {
     expect(await ask(app, headers)).toMatchObject({ id: 'key', kind: 'key' });
   });
 
@@ -102,22 +102,22 @@ describe('a key', () => {
     { authorization: KEY },
     { authorization: 'Bearer ' },
     { authorization: `Basic ${btoa(`user:${KEY}`)}` },
-  ])('is not shown by %j', async (headers) => {
+  ])('is not accepted in the headers %j', async (headers) => {
     expect(await status(app, headers)).toBe(401);
   });
 
-  it('is not looked for in the body or in the query', async () => {
+  it('is not accepted in the body or in the query', async () => {
     const body = JSON.stringify({ apiKey: KEY });
     const headers = { 'content-type': 'application/json' };
     const response = await app.request(`/v1/exec?api_key=${KEY}`, { method: 'POST', body, headers });
     expect(response.status).toBe(401);
   });
 
-  it('is asked for on this machine too', async () => {
+  it('is required on loopback too', async () => {
     expect(await status(service({ apiKey: KEY, host: '127.0.0.1' }))).toBe(401);
   });
 
-  it('is never empty', async () => {
+  it('that is empty lets nobody in', async () => {
     expect(() => readConfig({ apiKey: '' }, {})).toThrow('apiKey');
     const access = createAccess({ ...readConfig({}, {}), apiKey: '', ...PUBLIC_HOST });
     expect(() => access.check('0.0.0.0')).toThrow();
@@ -155,15 +155,15 @@ describe('a secret in the path', () => {
     '/k//v1/exec',
     `/v1/k/${SECRET}/exec`,
     `/${SECRET}/v1/exec`,
-  ])('is not in %s', async (path) => {
+  ])('is not accepted in the path %s', async (path) => {
     expect(await status(app, {}, path)).toBe(401);
   });
 
-  it('does not stand for a key in a header', async () => {
+  it('is not accepted as a key in a header', async () => {
     expect(await status(app, { 'x-api-key': SECRET, authorization: `Bearer ${SECRET}` })).toBe(401);
   });
 
-  it('is nothing where none is set', async () => {
+  it('is not looked for where none is configured', async () => {
     expect(await ask(service({}), {}, `/k/${SECRET}/v1/exec`)).toMatchObject({ path: `/k/${SECRET}/v1/exec` });
   });
 });
@@ -236,7 +236,7 @@ describe("LibreChat's token", () => {
     expect(await status(withRsa, await bearer())).toBe(401);
   });
 
-  it('and a key let in side by side', async () => {
+  it('is accepted beside a key', async () => {
     const both = service({ jwtPublicKey: edPem, apiKey: KEY });
     expect(await ask(both, await bearer())).toMatchObject({ id: 'user:u1' });
     expect(await ask(both, { 'x-api-key': KEY })).toMatchObject({ id: 'key' });
@@ -244,7 +244,7 @@ describe("LibreChat's token", () => {
   });
 });
 
-describe('the public key', () => {
+describe('the public key of tokens', () => {
   it('may come with \\n, as environment files have it', async () => {
     expect(await status(service({ jwtPublicKey: edPem.replaceAll('\n', '\\n') }), await bearer())).toBe(200);
   });
@@ -256,7 +256,7 @@ describe('the public key', () => {
       expect(await status(service({ jwtPublicKey }), await bearer())).toBe(200);
   });
 
-  it('must be one', async () => {
+  it('is refused at the start if it is no strong public key', async () => {
     const path = join(temporaryFolder(), 'nothing.pem');
     const secp = await exportSPKI((await generateKeyPair('ES256')).publicKey);
     expect(() => service({ jwtPublicKey: path })).toThrow(
@@ -268,13 +268,13 @@ describe('the public key', () => {
     expect(() => service({ jwtPublicKey: secp })).toThrow(/must be of the kind Ed25519, or RSA/);
   });
 
-  it('is not the private one', async () => {
+  it('is refused at the start if it is a private key', async () => {
     const pem = await exportPKCS8(ed.privateKey);
     expect(() => service({ jwtPublicKey: pem })).toThrow(/it is a private key.*openssl pkey -pubout/);
   });
 });
 
-describe('a set of keys', () => {
+describe('a JSON Web Key Set', () => {
   async function jwk(key: CryptoKey, kid: string) {
     return { ...(await exportJWK(key)), kid, use: 'sig' };
   }
@@ -340,7 +340,7 @@ describe('a set of keys', () => {
     expect(await status(app, await bearer({}, { key: other.privateKey }))).toBe(401);
   });
 
-  it('must be one, at a place without a password', () => {
+  it('is refused at the start if it is malformed or its URL has a password', () => {
     const path = join(temporaryFolder(), 'jwks.json');
     expect(() => service({ jwksUrl: path })).toThrow(/jwksUrl is wrong: the file .* cannot be read/);
     writeFileSync(path, '{"keys": 1}');
@@ -349,20 +349,20 @@ describe('a set of keys', () => {
   });
 });
 
-describe('what is open to all', () => {
+describe('the public routes of a protected service', () => {
   const app = service({ apiKey: KEY });
 
-  it.each(['/', '/health', '/v1/health'])('is %s, for a reader', async (path) => {
+  it.each(['/', '/health', '/v1/health'])('include GET and HEAD of %s', async (path) => {
     expect(isPublic(path)).toBe(true);
     expect(await (await app.request(path)).json()).toMatchObject({ ...NOBODY, kind: 'open' });
     expect((await app.request(path, { method: 'POST' })).status).toBe(401);
   });
 
-  it('still sees who has a credential', async () => {
+  it('recognize a caller with a credential', async () => {
     expect(await (await app.request('/health', { headers: { 'x-api-key': KEY } })).json()).toMatchObject({ id: 'key' });
   });
 
-  it.each(['/v1/exec', '/metrics', '/healthx', '/health/', '//', '/mcp'])('is not %s', async (path) => {
+  it.each(['/v1/exec', '/metrics', '/healthx', '/health/', '//', '/mcp'])('do not include %s', async (path) => {
     expect(isPublic(path)).toBe(false);
     expect((await app.request(path)).status).toBe(401);
   });

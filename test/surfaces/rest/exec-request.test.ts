@@ -9,12 +9,12 @@ describe('arguments in one string', () => {
     [`"a \\"b\\"" 'c\\d'`, ['a "b"', 'c\\d']],
     [`x''y "" z`, ['xy', '', 'z']],
     ['--n=1 $HOME *', ['--n=1', '$HOME', '*']],
-  ])('%j are taken apart as a shell does it', (line, words) => {
+  ])('%j is split into words as a shell does it', (line, words) => {
     expect(splitWords(line)).toEqual(words);
   });
 });
 
-describe('languages', () => {
+describe('interpreterFor', () => {
   it.each([
     ['py', 'builtin'],
     ['Python', 'builtin'],
@@ -23,17 +23,17 @@ describe('languages', () => {
     ['ts', 'typescript'],
     ['golang', 'go'],
     ['C++', 'cpp'],
-  ])('%s is %s', (lang, interpreter) => {
+  ])('the lang %s means the interpreter %s', (lang, interpreter) => {
     expect(interpreterFor(lang)).toBe(interpreter);
   });
 
-  it('that are not there are named, and not at any length', () => {
+  it('refuses an unknown lang by name, cut to 80 characters', () => {
     expect(() => interpreterFor('cobol')).toThrow('There is no language "cobol" here.');
     expect(() => interpreterFor('x'.repeat(1e6))).toThrow(/^There is no language "x{80}" here\.$/);
   });
 });
 
-describe('the body', () => {
+describe('the body of an execution', () => {
   it('may have fields that mean nothing here, and null for those left out', () => {
     const body = {
       lang: 'bash',
@@ -47,7 +47,7 @@ describe('the body', () => {
     expect(execBody.parse(body)).toEqual({ lang: 'bash', code: 'ls', args: null, files: null, entity_id: null });
   });
 
-  it('has numbers among its arguments as text', () => {
+  it('turns numbers among its arguments into text', () => {
     expect(execBody.parse({ lang: 'py', code: '', args: ['a', 1, true] }).args).toEqual(['a', '1', 'true']);
   });
 });

@@ -16,8 +16,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { CuvetteError } from '../../../src/errors.ts';
 import { openFileStore, type StoredFile } from '../../../src/files/store.ts';
 import { packageFile } from '../../../src/package-root.ts';
+import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
 import { fileRoutes } from '../../../src/surfaces/rest/file-routes.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/principal.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const ID = /^[A-Za-z0-9_-]{21}$/;
@@ -508,7 +508,7 @@ describe('GET /files/{session}', () => {
     ]);
   });
 
-  it('has nothing for a session that is not there, or is not yours', async () => {
+  it('is empty for a session that does not exist or is not yours', async () => {
     const { call, upload } = start();
     const { session_id } = await upload(file('a.txt'));
     for (const response of [
@@ -548,8 +548,8 @@ describe('GET /sessions/{session}/objects/{file}', () => {
   });
 });
 
-describe('deleting', () => {
-  it.each(['files/SESSION/FILE', 'sessions/SESSION/objects/FILE'])('works by /%s', async (route) => {
+describe('deleting a file', () => {
+  it.each(['files/SESSION/FILE', 'sessions/SESSION/objects/FILE'])('works by DELETE /%s', async (route) => {
     const { call, stored, removed, folder } = start();
     const [session = '', id = ''] = (await stored('a.txt')).split('/');
     const path = `/${route.replace('SESSION', session).replace('FILE', id)}?kind=user&id=64b7`;
@@ -564,7 +564,7 @@ describe('deleting', () => {
 });
 
 describe('a file that is not there, is not yours, or has no such id', () => {
-  it('is the same 404 on every route', async () => {
+  it('is answered with the same 404 on every route', async () => {
     const { call, stored } = start();
     const mine = await stored('a.txt');
     const [session, id] = mine.split('/');
@@ -764,7 +764,7 @@ describe('GET /download/{session}/{file}', () => {
   });
 });
 
-describe('the description of the routes', () => {
+describe('the OpenAPI description of the file routes', () => {
   it('names its schemas and its parameters', () => {
     const { app } = start();
     const document = app.getOpenAPI31Document({ openapi: '3.1.0', info: { title: 'x', version: '1' } });

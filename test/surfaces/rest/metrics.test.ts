@@ -2,15 +2,15 @@ import { Hono } from 'hono';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { CuvetteError } from '../../../src/errors.ts';
+import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
 import { createMetrics } from '../../../src/surfaces/rest/metrics.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/principal.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 import { createRegistry } from '../../../src/surfaces/rest/prometheus.ts';
 
 const lines = (text: string, name: string) => text.split('\n').filter((line) => line.startsWith(name));
 
-describe('what the service counts', () => {
-  it('requests, by the pattern of their route, refused ones too', async () => {
+describe('the metrics', () => {
+  it('count requests by the pattern of their route, refused ones too', async () => {
     const metrics = createMetrics();
     const app = new Hono<RestEnv>();
     const files = new Hono<RestEnv>();
@@ -36,7 +36,7 @@ describe('what the service counts', () => {
     ]);
   });
 
-  it('executions, by language and outcome, and how long they took', () => {
+  it('count executions by language and outcome, and measure how long they took', () => {
     const metrics = createMetrics();
     metrics.execution({ interpreter: 'builtin', outcome: 'ok', wall: 0.02 });
     metrics.execution({ interpreter: 'builtin', outcome: 'ok', wall: 0.025 });
@@ -60,7 +60,7 @@ describe('what the service counts', () => {
     expect(text).toContain('cuvette_execution_seconds_count{language="bash"} 1\n');
   });
 
-  it('counts executions of interpreters that callers have named as one language', () => {
+  it('count executions of interpreters that callers have named as one language', () => {
     const metrics = createMetrics();
     for (const interpreter of ['mine', 'colab', 'x'.repeat(100)])
       metrics.execution({ interpreter, outcome: 'ok', wall: 0.02 });
@@ -69,7 +69,7 @@ describe('what the service counts', () => {
     ]);
   });
 
-  it('bytes, its own memory and time, and what others read out', () => {
+  it('have the bytes of files, the memory and uptime of the service, and the gauges of others', () => {
     const metrics = createMetrics();
     let live = 2;
     metrics.gauge('cuvette_sessions_live', 'Sessions with live interpreters.', () => live);
@@ -91,7 +91,7 @@ describe('what the service counts', () => {
 });
 
 describe('the text of metrics', () => {
-  it('escapes what would break it', () => {
+  it('escapes quotes, backslashes and new lines', () => {
     const registry = createRegistry();
     registry.counter('odd_total', 'Back\\slash\nand "quotes".')(1, { label: 'a\\b"c\nd', other: 'ü' });
     expect(registry.render()).toBe(
@@ -99,7 +99,7 @@ describe('the text of metrics', () => {
     );
   });
 
-  it('writes numbers that are none as Prometheus does', () => {
+  it('writes NaN and infinities as Prometheus does', () => {
     const registry = createRegistry();
     registry.gauge('a', 'A.', () => Number.NaN);
     registry.gauge('b', 'B.', () => Number.POSITIVE_INFINITY);
@@ -107,7 +107,7 @@ describe('the text of metrics', () => {
     expect(registry.render().match(/^[abc] .*$/gm)).toEqual(['a NaN', 'b +Inf', 'c 1e+21']);
   });
 
-  it('has a line of each set of labels, and all values within a bucket in those after it', () => {
+  it('has a line for each set of labels, and cumulative buckets', () => {
     const registry = createRegistry();
     const observe = registry.histogram('h', 'H.', [1, 2]);
     for (const value of [0, 1, 1.5, 3]) observe(value);

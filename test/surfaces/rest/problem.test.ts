@@ -8,9 +8,9 @@ import { streamText } from 'hono/streaming';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CuvetteError, toCuvetteError } from '../../../src/errors.ts';
-import { guardJson } from '../../../src/surfaces/rest/guards.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/principal.ts';
+import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
 import { notFound, onError, problem, refuseInvalid } from '../../../src/surfaces/rest/problem.ts';
+import { guardJson } from '../../../src/surfaces/rest/request-body.ts';
 import { requestLog } from '../../../src/surfaces/rest/request-log.ts';
 
 const SECRET = 'Zq3-xk_9Lm2pQr7T';
@@ -33,7 +33,7 @@ describe('an error', () => {
     return { response, body: await response.json(), lines };
   }
 
-  it('of ours is told as it is, and is no matter for the log', async () => {
+  it('of Cuvette is answered with its code and message, and logged at debug level only', async () => {
     const { response, body, lines } = await thrown(new CuvetteError('unknown_file', 'There is no file x.'));
     expect(response.status).toBe(404);
     expect(response.headers.get('content-type')).toBe('application/problem+json');
@@ -79,7 +79,7 @@ describe('an error', () => {
     },
   );
 
-  it('of Hono has the same shape', async () => {
+  it('that Hono throws is answered as problem details too', async () => {
     const { response, body } = await thrown(new HTTPException(415, { message: 'Unsupported Media Type' }));
     expect(response.status).toBe(415);
     expect(body).toMatchObject({
@@ -90,7 +90,7 @@ describe('an error', () => {
     expect((await thrown(new HTTPException(503))).body).toMatchObject({ status: 500, code: 'internal' });
   });
 
-  it('can be answered without an app', () => {
+  it('can be turned into a response without an app', () => {
     expect(problem(new CuvetteError('unauthorized', 'No.')).headers.get('www-authenticate')).toBe('Bearer');
   });
 });
@@ -106,7 +106,7 @@ it('a path that is not there is a problem too, and no secret in it is shown', as
   });
 });
 
-describe('a request that does not fit', () => {
+describe('a request that does not fit its schema', () => {
   const app = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
   app.onError(onError(createLog().log));
   const schema = z.object({ code: z.string(), entity_id: z.string().max(4).optional() });
@@ -123,11 +123,11 @@ describe('a request that does not fit', () => {
     return { status: response.status, body: response.status === 200 ? await response.text() : await response.json() };
   };
 
-  it('is told apart from one that does', async () => {
+  it('is the only kind that is refused', async () => {
     expect(await post('{"code": "1", "unknown": true}')).toEqual({ status: 200, body: '1' });
   });
 
-  it('is 400, and names what is wrong', async () => {
+  it('is answered with 400 and the fields that are wrong', async () => {
     expect(await post('{"code": 1}')).toMatchObject({
       status: 400,
       body: {
@@ -139,14 +139,14 @@ describe('a request that does not fit', () => {
     });
   });
 
-  it('is 422 only for an entity that is no name', async () => {
+  it('is answered with 422 only for a malformed entity_id', async () => {
     expect(await post('{"code": "1", "entity_id": "too long"}')).toMatchObject({
       status: 422,
       body: { title: 'Unprocessable Entity', code: 'invalid_entity', status: 422 },
     });
   });
 
-  it('is 400 if it is no JSON', async () => {
+  it('is answered with 400 if it is not JSON', async () => {
     for (const body of ['{"code": ', '', "{'code': 1}"]) {
       expect(await post(body)).toMatchObject({
         status: 400,
@@ -155,7 +155,7 @@ describe('a request that does not fit', () => {
     }
   });
 
-  it('is told to be JSON if it is something else', async () => {
+  it('is told to send JSON if its content type is another', async () => {
     expect((await post('code=1', 'text/plain')).body).toMatchObject({
       detail: expect.stringContaining('application/json'),
     });
@@ -231,7 +231,7 @@ describe('the log of requests', () => {
     expect(JSON.stringify(lines)).not.toContain('hunter2');
   });
 
-  it('takes no time to look for secrets, whatever the body is', async () => {
+  it('looks for secrets in linear time, whatever the body is', async () => {
     for (const part of ['key', 'key"', 'key=\\', 'key-key_', 'Bearer ', "key: '", 'eyJ.', '-----BEGIN ']) {
       const { app, lines } = service();
       const body = part.repeat(20_000);
@@ -240,7 +240,7 @@ describe('the log of requests', () => {
     }
   });
 
-  it('has no secrets', async () => {
+  it('shows no secret of the path, the query or the headers', async () => {
     const { app, lines } = service();
     await app.request(`/k/${SECRET}/v1/exec?id=u1&api_key=hunter2&access%5Ftoken=hunter2&X-Signature=hunter2&b`, {
       method: 'POST',
@@ -248,7 +248,7 @@ describe('the log of requests', () => {
     expect(lines).toMatchObject([{ path: '/k/***/v1/exec?id=u1&api_key=***&access%5Ftoken=***&X-Signature=***&b' }]);
   });
 
-  it('has no secret that stands in the wrong place', async () => {
+  it('shows no secret that stands in the wrong place of a path', async () => {
     const { app, lines } = service(SECRET);
     for (const path of [`/v1/k/${SECRET}/exec`, `/k%2F${SECRET}/v1/exec`, `/${SECRET}/v1/exec`, `/v1/exec?x=${SECRET}`])
       await app.request(path, { method: 'POST' });

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSpills } from '../../../src/files/spill.ts';
 import type { LogLimits } from '../../../src/surfaces/event-logs.ts';
-import { jsonBody } from '../../../src/surfaces/rest/json-body.ts';
+import { jsonBody } from '../../../src/surfaces/json-answer.ts';
 import { createStreamLogs, type StreamLogs } from '../../../src/surfaces/rest/stream-logs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
