@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
-import { removeLeftBehind } from './left-behind.ts';
+import { removeLeftBehind } from './stale-files.ts';
 
 export interface CommandResult {
   ok: boolean;

@@ -8,10 +8,10 @@ import { CuvetteError, messageOf } from '../errors.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
 import { environmentsIn } from '../interpreters/python/environment.ts';
 import { parseAllowList } from '../sandbox/allow-list.ts';
-import { type Choice, chooseSandbox } from '../sandbox/choose.ts';
+import { type Choice, chooseSandbox } from '../sandbox/choose-sandbox.ts';
 import { policyOf } from '../sandbox/policy.ts';
 import { openProxy } from '../sandbox/proxy.ts';
-import type { Foundation } from '../sessions/foundation.ts';
+import type { Foundation } from '../sessions/server-resources.ts';
 
 /** Of the folders in which compilers keep what they share, as far as we make them ourselves. */
 const DEPTH = 2;

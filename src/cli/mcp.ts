@@ -8,7 +8,7 @@ import { createLabInterpreters } from '../lab/lab-interpreters.ts';
 import { createLabs } from '../lab/labs.ts';
 import { createLog } from '../log.ts';
 import { findPaths, type Paths, runtimeFolder } from '../paths.ts';
-import type { Foundation } from '../sessions/foundation.ts';
+import type { Foundation } from '../sessions/server-resources.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Bridge } from '../surfaces/bridge/listen.ts';
 import { createMcpServer } from '../surfaces/mcp/server.ts';
@@ -84,7 +84,7 @@ export async function main(args: string[]): Promise<number | undefined> {
 async function confine(config: Config, paths: Paths, project: string): Promise<Confined> {
   const [{ openConfinement }, { createFoundation }, { zygoteSpec }] = await Promise.all([
     import('./confinement.ts'),
-    import('../sessions/foundation.ts'),
+    import('../sessions/server-resources.ts'),
     import('../interpreters/python/environment.ts'),
   ]);
   const foundation = createFoundation({ config, paths });

@@ -3,11 +3,11 @@
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { zygoteSpec } from '../interpreters/python/environment.ts';
-import { probePlace } from '../interpreters/python/place.ts';
+import { probePlace } from '../interpreters/python/workspace-mount.ts';
 import { isLoopback } from '../loopback.ts';
 import { ownFolder } from '../paths.ts';
-import type { Foundation } from '../sessions/foundation.ts';
 import type { Elsewhere } from '../sessions/interpreter-pool.ts';
+import type { Foundation } from '../sessions/server-resources.ts';
 import { createSharedSessions, type SharedSessions } from '../sessions/shared-sessions.ts';
 import { openConfinement } from './confinement.ts';
 

@@ -5,10 +5,10 @@ import { messageOf } from '../errors.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
 import { type EnvironmentState, standingEnvironment } from '../interpreters/python/environment.ts';
 import type { Paths } from '../paths.ts';
-import { createFoundation } from '../sessions/foundation.ts';
+import { withoutSecrets } from '../sessions/environment-variables.ts';
 import { BUILTIN } from '../sessions/interpreter-pool.ts';
+import { createFoundation } from '../sessions/server-resources.ts';
 import type { SharedSessions } from '../sessions/shared-sessions.ts';
-import { withoutSecrets } from '../sessions/variables.ts';
 import { openServiceSessions } from './service-sessions.ts';
 
 export interface Trial {

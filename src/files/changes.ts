@@ -2,7 +2,7 @@
 
 import { type BigIntStats, type Dirent, lstatSync, readdirSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
-import { type HeldFolderSync, holdFolder, holdFolderSync } from './folder.ts';
+import { type HeldFolderSync, holdFolder, holdFolderSync } from './folder-handle.ts';
 
 /** By name relative to the workspace: what changes whenever the file does. */
 export type Snapshot = Map<string, string>;

@@ -7,7 +7,7 @@ import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nanoid } from 'nanoid';
 import { privateFolder } from '../paths.ts';
-import { asStorageError } from './spool.ts';
+import { asStorageError } from './durable-write.ts';
 import { writeText } from './write-text.ts';
 
 export interface Spill {

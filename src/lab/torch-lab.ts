@@ -2,7 +2,7 @@
 
 import { createZygotes } from '../interpreters/python/zygotes.ts';
 import { runtimeFolder } from '../paths.ts';
-import { withoutSecrets } from '../sessions/variables.ts';
+import { withoutSecrets } from '../sessions/environment-variables.ts';
 import type { TorchSettings } from './engines/torch/startup.ts';
 import { createTorchEngine, type TorchEngine } from './engines/torch/torch-engine.ts';
 import { findTorchPython } from './engines/torch/torch-python.ts';

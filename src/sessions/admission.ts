@@ -4,7 +4,7 @@
  */
 
 import { CuvetteError } from '../errors.ts';
-import type { ExecutionRecord } from './record.ts';
+import type { ExecutionRecord } from './execution-record.ts';
 
 const MINUTE = 60_000;
 

@@ -8,7 +8,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { ancestorsOf, type ProcessInfo } from '../process-tree.ts';
-import { lineageOf } from './agent.ts';
+import { lineageOf } from './find-agent.ts';
 
 export interface ClientSession {
   id: string;

@@ -8,7 +8,7 @@ import type { Spill, Spills } from '../files/spill.ts';
 import type { MimeBundle, Output } from '../interpreters/interpreter.ts';
 import type { Execution } from './execution.ts';
 import { escapeText, type Text } from './long-text.ts';
-import { imageIn, streamOf, textOf } from './text.ts';
+import { imageIn, streamOf, textOf } from './output-text.ts';
 
 export interface Picture {
   mimeType: string;

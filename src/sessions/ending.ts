@@ -3,7 +3,7 @@
 import { constants } from 'node:os';
 import type { Ending, Hit } from '../interpreters/interpreter.ts';
 import type { Policy } from '../sandbox/policy.ts';
-import type { Outcome, Reason } from './record.ts';
+import type { Outcome, Reason } from './execution-record.ts';
 
 export interface Verdict {
   outcome: Outcome;

@@ -4,8 +4,8 @@ import { messageOf } from '../errors.ts';
 import type { Ending, InterpreterEvent, LiveInterpreter, Output } from '../interpreters/interpreter.ts';
 import type { Installed } from '../interpreters/python/installs.ts';
 import type { Verdict } from './ending.ts';
-import type { ExecutionRecord } from './record.ts';
-import type { Store } from './store.ts';
+import type { ExecutionRecord } from './execution-record.ts';
+import type { Store } from './session-store.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
 const FLUSH_AFTER = 300;

@@ -2,7 +2,7 @@
 
 import type { LiveInterpreter } from '../interpreters/interpreter.ts';
 import type { Language } from '../interpreters/process/language.ts';
-import type { SavedInterpreter } from './store.ts';
+import type { SavedInterpreter } from './session-store.ts';
 
 export interface InterpreterListing {
   name: string;

@@ -5,10 +5,10 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { CuvetteError } from '../errors.ts';
 import type { LiveInterpreter, Program } from '../interpreters/interpreter.ts';
+import type { Runners } from '../interpreters/process/keeper-pool.ts';
 import type { Language } from '../interpreters/process/language.ts';
 import { checkRuntime, LANGUAGES, languageNamed } from '../interpreters/process/languages.ts';
 import { createProgramInterpreter } from '../interpreters/process/program-interpreter.ts';
-import type { Runners } from '../interpreters/process/runners.ts';
 import { discoverPythons } from '../interpreters/python/discover.ts';
 import { connectDriver, endKeepers } from '../interpreters/python/driver.ts';
 import { type Environment, zygoteSpec } from '../interpreters/python/environment.ts';
@@ -24,7 +24,7 @@ import {
   listPython,
   type RunningInterpreter,
 } from './interpreter-listing.ts';
-import type { SavedInterpreter, Store } from './store.ts';
+import type { SavedInterpreter, Store } from './session-store.ts';
 
 export const BUILTIN = 'builtin';
 

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Output } from '../interpreters/interpreter.ts';
-import type { ExecutionRecord } from './record.ts';
+import type { ExecutionRecord } from './execution-record.ts';
 
 export function toNotebook(records: ExecutionRecord[], pythonVersion: string): object {
   return {

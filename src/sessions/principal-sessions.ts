@@ -1,8 +1,8 @@
 /** The sessions of one caller of the service, as tools see them: their executions go the same way as those of REST. */
 
-import type { Calls } from './calls.ts';
-import type { Foundation } from './foundation.ts';
 import { BUILTIN } from './interpreter-pool.ts';
+import type { Foundation } from './server-resources.ts';
+import type { Calls } from './service-calls.ts';
 import { NEW, type Sessions } from './sessions.ts';
 import type { SessionChoice, SharedSessions } from './shared-sessions.ts';
 

@@ -8,9 +8,9 @@ import { adviseExternal, installForBuiltin } from '../interpreters/python/instal
 import type { ProcessId } from '../process-tree.ts';
 import { judge, judgeInterpreterStopped, judgeLost, judgeNotStarted, limitOf, sayLimit } from './ending.ts';
 import { createExecution, type Execution } from './execution.ts';
+import type { ExecutionRecord } from './execution-record.ts';
 import { BUILTIN, createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
-import type { ExecutionRecord } from './record.ts';
-import type { Store } from './store.ts';
+import type { Store } from './session-store.ts';
 
 export interface ExecuteRequest {
   code: string;

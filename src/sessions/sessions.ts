@@ -11,14 +11,14 @@ import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
 import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { type Admission, createAdmission } from './admission.ts';
-import { lineageOf } from './agent.ts';
+import { confinedVariables, harmlessVariables, ownVariables, withoutSecrets } from './environment-variables.ts';
 import type { Execution } from './execution.ts';
-import { createFoundation, type Foundation } from './foundation.ts';
+import type { ExecutionRecord } from './execution-record.ts';
+import { lineageOf } from './find-agent.ts';
 import type { Elsewhere } from './interpreter-pool.ts';
-import type { ExecutionRecord } from './record.ts';
+import { createFoundation, type Foundation } from './server-resources.ts';
 import { createSession, type ExecuteRequest, type Session } from './session.ts';
-import type { SessionRow } from './store.ts';
-import { confinedVariables, harmlessVariables, ownVariables, withoutSecrets } from './variables.ts';
+import type { SessionRow } from './session-store.ts';
 
 export interface Sessions {
   readonly project: string;

@@ -7,19 +7,19 @@ import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../errors.ts';
-import { removeTree } from '../files/remove.ts';
-import { createRunners } from '../interpreters/process/runners.ts';
+import { removeTree } from '../files/remove-tree.ts';
+import { createRunners } from '../interpreters/process/keeper-pool.ts';
 import { endKeepers } from '../interpreters/python/driver.ts';
 import { createZygotes } from '../interpreters/python/zygotes.ts';
 import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
 import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { tooMany } from './admission.ts';
-import type { Foundation } from './foundation.ts';
+import { confinedVariables, harmlessVariables, withoutSecrets } from './environment-variables.ts';
 import type { Elsewhere } from './interpreter-pool.ts';
+import type { Foundation } from './server-resources.ts';
 import { createSession, type Session } from './session.ts';
-import type { SessionRow } from './store.ts';
-import { confinedVariables, harmlessVariables, withoutSecrets } from './variables.ts';
+import type { SessionRow } from './session-store.ts';
 
 export interface SharedSession {
   readonly session: Session;

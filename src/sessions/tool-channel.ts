@@ -8,9 +8,9 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, fchmodSync, fchownSync, mkdirSync, opendirSync, rmdirSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { nanoid } from 'nanoid';
-import { type HeldFolderSync, holdFolderSync, tryUnlinkSync } from '../files/folder.ts';
-import { placeTextSync } from '../files/place.ts';
-import { openFifoSync, readRegularSync } from '../files/regular.ts';
+import { placeTextSync } from '../files/copy-in.ts';
+import { type HeldFolderSync, holdFolderSync, tryUnlinkSync } from '../files/folder-handle.ts';
+import { openFifoSync, readRegularSync } from '../files/open-untrusted.ts';
 import { parseGuarded } from '../json-guard.ts';
 import { readLines } from '../json-lines.ts';
 

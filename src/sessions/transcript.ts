@@ -8,7 +8,7 @@ import { open, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { writeText } from '../files/write-text.ts';
 import type { Output } from '../interpreters/interpreter.ts';
-import { textOf } from './text.ts';
+import { textOf } from './output-text.ts';
 
 /** Characters that are written at once. */
 const PIECE = 64_000;

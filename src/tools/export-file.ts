@@ -3,9 +3,9 @@
 import { lstat, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { CuvetteError, messageOf } from '../errors.ts';
+import { placeText } from '../files/copy-in.ts';
+import { asStorageError } from '../files/durable-write.ts';
 import { safeName } from '../files/names.ts';
-import { placeText } from '../files/place.ts';
-import { asStorageError } from '../files/spool.ts';
 import type { Session } from '../sessions/session.ts';
 
 type Place = Pick<Session, 'project' | 'folder' | 'limits'>;

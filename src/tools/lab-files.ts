@@ -3,9 +3,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { CuvetteError, messageOf } from '../errors.ts';
-import { holdFolder } from '../files/folder.ts';
+import { holdFolder } from '../files/folder-handle.ts';
 import { safeName } from '../files/names.ts';
-import { openRegular } from '../files/regular.ts';
+import { openRegular } from '../files/open-untrusted.ts';
 import type { ToolContext } from './define-tool.ts';
 import { intoWorkspace } from './export-file.ts';
 

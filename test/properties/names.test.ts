@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CuvetteError } from '../../src/errors.ts';
+import { placeText } from '../../src/files/copy-in.ts';
 import { safeName } from '../../src/files/names.ts';
-import { placeText } from '../../src/files/place.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 /** Characters that no message may carry to a screen or a log as they are. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CuvetteError } from '../../src/errors.ts';
 import { createAdmission, retryAfterOf } from '../../src/sessions/admission.ts';
-import type { ExecutionRecord } from '../../src/sessions/record.ts';
+import type { ExecutionRecord } from '../../src/sessions/execution-record.ts';
 import { makeRecord } from './make-record.ts';
 
 const ANN = 'user:ann';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
+import type { ExecutionRecord } from '../../src/sessions/execution-record.ts';
 import { toNotebook, toScript } from '../../src/sessions/notebook.ts';
-import type { ExecutionRecord } from '../../src/sessions/record.ts';
 import { makeRecord } from './make-record.ts';
 
 const lines = z.array(z.string());

@@ -7,8 +7,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathOfHandle } from '../../files/folder.ts';
-import { openRegular } from '../../files/regular.ts';
+import { pathOfHandle } from '../../files/folder-handle.ts';
+import { openRegular } from '../../files/open-untrusted.ts';
 import type { Plan, Source, Step } from './language.ts';
 
 const LIMIT = 2 * 1024 ** 3;

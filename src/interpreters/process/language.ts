@@ -2,8 +2,8 @@
 
 import { isAbsolute, normalize, sep } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
-import { holdFolder } from '../../files/folder.ts';
-import { openRegular } from '../../files/regular.ts';
+import { holdFolder } from '../../files/folder-handle.ts';
+import { openRegular } from '../../files/open-untrusted.ts';
 
 export interface Language {
   /** The interpreter's name in a session. */

@@ -7,8 +7,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { withLock } from '../../file-lock.ts';
-import { removeLeftBehind } from '../../left-behind.ts';
 import { runCommand } from '../../run-command.ts';
+import { removeLeftBehind } from '../../stale-files.ts';
 import { buildKey } from './builds.ts';
 
 /** Ends what hangs. Nobody waits for it, and on a busy machine everything else goes first. */

@@ -18,8 +18,8 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { messageOf } from '../../errors.ts';
-import { tryUnlinkSync } from '../../files/folder.ts';
-import { removeTree } from '../../files/remove.ts';
+import { tryUnlinkSync } from '../../files/folder-handle.ts';
+import { removeTree } from '../../files/remove-tree.ts';
 import { SEEN } from '../../sandbox/layout.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { sessionMounts } from '../../sandbox/session-folders.ts';

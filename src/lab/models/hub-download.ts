@@ -6,7 +6,7 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';
-import { asStorageError } from '../../files/spool.ts';
+import { asStorageError } from '../../files/durable-write.ts';
 import { completeFile, fileUrl, type HubFile } from './hub-listing.ts';
 import type { Repository } from './hub-names.ts';
 import { type Hub, isTransient, reasonOf, refusal, send } from './hub-request.ts';

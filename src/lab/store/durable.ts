@@ -3,8 +3,8 @@
 import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { nanoid } from 'nanoid';
-import { asStorageError, moveInto } from '../../files/spool.ts';
-import { removeLeftBehind } from '../../left-behind.ts';
+import { asStorageError, moveInto } from '../../files/durable-write.ts';
+import { removeLeftBehind } from '../../stale-files.ts';
 
 /** Begins the names of what is being written. */
 const INCOMING = '.incoming-';

@@ -3,8 +3,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Output } from '../../interpreters/interpreter.ts';
+import { imageIn, streamOf, textOf } from '../../sessions/output-text.ts';
 import type { Sessions, StartRequest } from '../../sessions/sessions.ts';
-import { imageIn, streamOf, textOf } from '../../sessions/text.ts';
 import { notesOn } from '../../tools/execution-answer.ts';
 import type { BridgeEvent } from './protocol.ts';
 

@@ -10,7 +10,7 @@ import { parseGuarded } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
 import { privateFolder } from '../../paths.ts';
 import { findProcess } from '../../process-tree.ts';
-import { lineageOf } from '../../sessions/agent.ts';
+import { lineageOf } from '../../sessions/find-agent.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
 import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';

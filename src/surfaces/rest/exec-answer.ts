@@ -1,10 +1,10 @@
 /** What a caller is told of an execution, in the words of every dialect at once. */
 
 import { z } from '@hono/zod-openapi';
-import type { CallResult, OutputFile, RunningCall } from '../../sessions/calls.ts';
+import type { ExecutionRecord } from '../../sessions/execution-record.ts';
+import type { FileReference } from '../../sessions/file-references.ts';
 import { endsLine, isLong, joinTexts, type Text } from '../../sessions/long-text.ts';
-import type { ExecutionRecord } from '../../sessions/record.ts';
-import type { FileReference } from '../../sessions/references.ts';
+import type { CallResult, OutputFile, RunningCall } from '../../sessions/service-calls.ts';
 
 const outputFile = z
   .object({

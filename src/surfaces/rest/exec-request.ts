@@ -4,8 +4,8 @@ import { z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
 import { resourceOf } from '../../files/sharing.ts';
 import { languageOf, PYTHON_ALIASES } from '../../interpreters/process/languages.ts';
-import type { CallRequest } from '../../sessions/calls.ts';
 import { BUILTIN } from '../../sessions/interpreter-pool.ts';
+import type { CallRequest } from '../../sessions/service-calls.ts';
 import type { SessionChoice } from '../../sessions/shared-sessions.ts';
 import type { Principal } from './principal.ts';
 

@@ -3,7 +3,7 @@
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { Calls, RunningCall } from '../../sessions/calls.ts';
+import type { Calls, RunningCall } from '../../sessions/service-calls.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
 import { goneSignal } from './caller.ts';
 import { type ExecAnswer, execAnswer, toAnswer } from './exec-answer.ts';

@@ -4,8 +4,8 @@ import { open } from 'node:fs/promises';
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { CuvetteError } from '../../errors.ts';
+import type { StoredFile } from '../../files/file-store.ts';
 import { mayUse, resourceOf } from '../../files/sharing.ts';
-import type { StoredFile } from '../../files/store.ts';
 import { bytesOf } from './file-bytes.ts';
 import {
   batchAnswer,

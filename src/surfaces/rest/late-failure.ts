@@ -1,7 +1,7 @@
 /** What a caller is told of an error that comes when the status 200 is sent already: an answer that every client shows, with the error in `stderr`. */
 
 import type { Logger } from '../../log.ts';
-import type { RunningCall } from '../../sessions/calls.ts';
+import type { RunningCall } from '../../sessions/service-calls.ts';
 import { explain } from './problem.ts';
 
 /** Without `session_id` if the error came before there was a session. */

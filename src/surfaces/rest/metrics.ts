@@ -3,8 +3,8 @@
 import type { Handler, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { languageNamed } from '../../interpreters/process/languages.ts';
+import type { ExecutionRecord } from '../../sessions/execution-record.ts';
 import { BUILTIN } from '../../sessions/interpreter-pool.ts';
-import type { ExecutionRecord } from '../../sessions/record.ts';
 import type { RestEnv } from './principal.ts';
 import { CONTENT_TYPE, createRegistry } from './prometheus.ts';
 

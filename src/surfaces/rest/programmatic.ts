@@ -6,7 +6,7 @@
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../../errors.ts';
-import type { RunningCall } from '../../sessions/calls.ts';
+import type { RunningCall } from '../../sessions/service-calls.ts';
 import type { SharedSession } from '../../sessions/shared-sessions.ts';
 import {
   bashPrelude,

@@ -6,8 +6,8 @@ import { pipeline } from 'node:stream/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
 import { CuvetteError, toCuvetteError } from '../../errors.ts';
+import type { FileStore, StoredFile } from '../../files/file-store.ts';
 import { resourceOf, sharedAs } from '../../files/sharing.ts';
-import type { FileStore, StoredFile } from '../../files/store.ts';
 import { type Principal, userOf } from './principal.ts';
 
 export interface UploadOptions {

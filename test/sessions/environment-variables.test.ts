@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { harmlessVariables, ownVariables, withoutSecrets } from '../../src/sessions/variables.ts';
+import { harmlessVariables, ownVariables, withoutSecrets } from '../../src/sessions/environment-variables.ts';
 
 const ENV = {
   PATH: '/bin',

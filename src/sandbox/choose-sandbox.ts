@@ -1,7 +1,7 @@
 /** Whether code is confined: what was asked for, what the machine can do, and what people are told of it. Never less without a word. */
 
 import { CuvetteError, messageOf } from '../errors.ts';
-import { adviceFor, lookAtMachine, type Machine } from './machine.ts';
+import { adviceFor, lookAtMachine, type Machine } from './host-capabilities.ts';
 import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts';
 
 export interface Choice {

@@ -8,7 +8,7 @@ import { chmod, open, readdir, rename, rmdir, unlink } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { nanoid } from 'nanoid';
 import { codeOf } from '../errors.ts';
-import { type HeldFolder, holdFolder, pathOfHandle } from './folder.ts';
+import { type HeldFolder, holdFolder, pathOfHandle } from './folder-handle.ts';
 
 /** Opens what nobody may read, for its mode alone. Node has no name for it. */
 const O_PATH = 0o10000000;

@@ -7,7 +7,7 @@ import { createZygotes, PROGRAMS, type ZygoteSpec, type Zygotes } from '../inter
 import { type Paths, runtimeFolder } from '../paths.ts';
 import type { ProgramSettings } from './interpreter-pool.ts';
 import type { SessionLimits } from './session.ts';
-import { openStore, type Store } from './store.ts';
+import { openStore, type Store } from './session-store.ts';
 
 export interface Foundation {
   readonly paths: Paths;

@@ -5,9 +5,9 @@ import { constants } from 'node:fs';
 import { chmod, copyFile, type FileHandle, open, rm } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { CuvetteError } from '../errors.ts';
-import { holdFolder, pathOfHandle } from './folder.ts';
-import { openRegular } from './regular.ts';
-import { etagOf, spool, tooLarge } from './spool.ts';
+import { etagOf, spool, tooLarge } from './durable-write.ts';
+import { holdFolder, pathOfHandle } from './folder-handle.ts';
+import { openRegular } from './open-untrusted.ts';
 
 /** Larger files get an etag without their bytes being read for it. */
 const HASHED = 64 * 1024 * 1024;

@@ -4,7 +4,7 @@ import { closeSync, constants, fchownSync, openSync, renameSync, writeFileSync }
 import { copyFile, type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../errors.ts';
-import { type HeldFolder, type HeldFolderSync, holdFolder, pathOfHandle, tryUnlinkSync } from './folder.ts';
+import { type HeldFolder, type HeldFolderSync, holdFolder, pathOfHandle, tryUnlinkSync } from './folder-handle.ts';
 import { safeName } from './names.ts';
 
 /** How a file is called in the workspace until it is whole. */

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Choice, chooseSandbox, tryToConfine, type Wish } from '../../src/sandbox/choose.ts';
-import { lookAtMachine } from '../../src/sandbox/machine.ts';
+import { type Choice, chooseSandbox, tryToConfine, type Wish } from '../../src/sandbox/choose-sandbox.ts';
+import { lookAtMachine } from '../../src/sandbox/host-capabilities.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { optionsIn } from './open-sandbox.ts';
 import { script } from './script.ts';

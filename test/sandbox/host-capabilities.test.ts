@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { describe, expect, it, vi } from 'vitest';
-import { adviceFor, lookAtMachine, type Machine } from '../../src/sandbox/machine.ts';
+import { adviceFor, lookAtMachine, type Machine } from '../../src/sandbox/host-capabilities.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const MACHINE: Machine = {

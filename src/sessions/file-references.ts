@@ -1,7 +1,7 @@
 /** Finds the stored files that a call refers to: those that its caller may use, without those that code has removed since. */
 
+import type { FileStore, StoredFile } from '../files/file-store.ts';
 import { type FileUser, mayUse, type Resource } from '../files/sharing.ts';
-import type { FileStore, StoredFile } from '../files/store.ts';
 
 export interface FileReference {
   id: string;

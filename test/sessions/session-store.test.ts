@@ -2,7 +2,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openStore, type SavedInterpreter, type SessionRow, type Store } from '../../src/sessions/store.ts';
+import { openStore, type SavedInterpreter, type SessionRow, type Store } from '../../src/sessions/session-store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { makeRecord } from './make-record.ts';
 

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { removeTree } from '../../src/files/remove.ts';
+import { removeTree } from '../../src/files/remove-tree.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { repeat } from './hostile.ts';
 

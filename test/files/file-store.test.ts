@@ -17,7 +17,7 @@ import {
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type FileStore, openFileStore, type StoredFile } from '../../src/files/store.ts';
+import { type FileStore, openFileStore, type StoredFile } from '../../src/files/file-store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { repeat } from './hostile.ts';
 

@@ -7,19 +7,19 @@ import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../errors.ts';
 import { type Changes, compare, type Snapshot, takeSnapshot } from '../files/changes.ts';
+import type { FileStore, StoredFile } from '../files/file-store.ts';
 import { safeName, shownName } from '../files/names.ts';
 import type { Spills } from '../files/spill.ts';
-import type { FileStore, StoredFile } from '../files/store.ts';
 import { checkRuntime } from '../interpreters/process/languages.ts';
 import type { Admission } from './admission.ts';
 import { type CollectedOutput, collectOutput } from './collected-output.ts';
 import type { Execution } from './execution.ts';
+import type { ExecutionRecord } from './execution-record.ts';
+import { createReferences, type FileReference, type ReferredFile } from './file-references.ts';
 import type { Text } from './long-text.ts';
-import { savePictures } from './pictures.ts';
-import type { ExecutionRecord } from './record.ts';
-import { createReferences, type FileReference, type ReferredFile } from './references.ts';
 import type { Session } from './session.ts';
 import type { SessionChoice, SharedSession, SharedSessions } from './shared-sessions.ts';
+import { savePictures } from './unsaved-images.ts';
 
 export interface CallRequest {
   owner: string;

@@ -4,8 +4,8 @@ import { realpathSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { compare, type Snapshot, takeSnapshot } from '../files/changes.ts';
-import { holdFolder } from '../files/folder.ts';
-import { openRegular } from '../files/regular.ts';
+import { holdFolder } from '../files/folder-handle.ts';
+import { openRegular } from '../files/open-untrusted.ts';
 import type { Picture } from './collected-output.ts';
 import type { SharedSession } from './shared-sessions.ts';
 

@@ -5,7 +5,7 @@ import { createTransactions, openDatabase } from '../database.ts';
 import type { Output } from '../interpreters/interpreter.ts';
 import { privateFolder } from '../paths.ts';
 import type { ProcessId } from '../process-tree.ts';
-import type { ExecutionRecord } from './record.ts';
+import type { ExecutionRecord } from './execution-record.ts';
 
 export interface SessionRow {
   id: string;

@@ -8,12 +8,12 @@ import Database from 'libsql';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../errors.ts';
 import { privateFolder } from '../paths.ts';
-import { capture } from './capture.ts';
 import { contentTypeOf } from './content-type.ts';
+import { placeFile } from './copy-in.ts';
+import { capture } from './copy-out.ts';
+import { asStorageError, etagOf, moveInto, spool, stoppedBy } from './durable-write.ts';
 import { safeName } from './names.ts';
-import { placeFile } from './place.ts';
-import { asStorageError, etagOf, moveInto, spool, stoppedBy } from './spool.ts';
-import { nameOfProcess, sweep } from './sweep.ts';
+import { nameOfProcess, sweep } from './orphaned-files.ts';
 
 export interface StoredFile {
   id: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { MimeBundle } from '../../src/interpreters/interpreter.ts';
-import { headAndTail, imageIn, textOf } from '../../src/sessions/text.ts';
+import { headAndTail, imageIn, textOf } from '../../src/sessions/output-text.ts';
 
 const shown = (data: MimeBundle) => textOf({ type: 'display', data, metadata: {} });
 
