@@ -9,7 +9,7 @@ import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
 import { createAdmission } from '../sessions/admission.ts';
 import { withoutSecrets } from '../sessions/environment-variables.ts';
-import { createFoundation } from '../sessions/server-resources.ts';
+import { createServerResources } from '../sessions/server-resources.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
 import { type Bridge, openBridge } from '../surfaces/bridge/listen.ts';
 import { createMetrics } from '../surfaces/rest/metrics.ts';
@@ -33,21 +33,21 @@ export async function main(args: string[]): Promise<number | undefined> {
   const log = createLog(config.logLevel);
   const paths = findPaths();
   // Others' code may come to look at what is started for it.
-  const foundation = createFoundation({ config, paths, env: withoutSecrets() });
+  const resources = createServerResources({ config, paths, env: withoutSecrets() });
   const labs = createLabs({ ...paths, project, store: config.store });
-  const elsewhere = createLabInterpreters(labs);
+  const labInterpreters = createLabInterpreters(labs);
   const metrics = createMetrics();
   const admission = createAdmission({ ...config, onEnded: metrics.execution });
-  const sessions = createSessions({ config, paths, project, foundation, admission, elsewhere });
+  const sessions = createSessions({ config, paths, project, resources, admission, labInterpreters });
   const stopped = stopSignal();
   // One that was started for a shell, in the background, is for that shell alone.
   const isBackground = config.idle > 0;
   const isPortChosen = flags.explain().some(({ setting, source }) => setting === 'port' && source !== 'default');
   const http = isBackground
     ? undefined
-    : await openHttpService({ config, isPortChosen, foundation, admission, metrics, project, log }).catch(
+    : await openHttpService({ config, isPortChosen, resources, admission, metrics, project, log }).catch(
         (error: unknown) => {
-          foundation.close(); // What it was making in the background would keep it from ending.
+          resources.close(); // What it was making in the background would keep it from ending.
           throw error;
         },
       );
@@ -70,7 +70,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   await Promise.all(sessions.all().map((session) => session.stop()));
   await sessions.close();
   await labs.close();
-  foundation.close();
+  resources.close();
   process.exit(0);
 }
 

@@ -7,7 +7,7 @@ import { type EnvironmentState, standingEnvironment } from '../interpreters/pyth
 import type { Paths } from '../paths.ts';
 import { withoutSecrets } from '../sessions/environment-variables.ts';
 import { BUILTIN } from '../sessions/interpreter-pool.ts';
-import { createFoundation } from '../sessions/server-resources.ts';
+import { createServerResources } from '../sessions/server-resources.ts';
 import type { SharedSessions } from '../sessions/shared-sessions.ts';
 import { openServiceSessions } from './service-sessions.ts';
 
@@ -40,11 +40,11 @@ export async function* tryLanguages(options: {
 }): AsyncGenerator<Trial> {
   const { config, paths, state } = options;
   const environment = standingEnvironment(state);
-  const foundation = createFoundation({ config, paths, env: withoutSecrets(), environment });
+  const resources = createServerResources({ config, paths, env: withoutSecrets(), environment });
   // Sockets to zygotes and keepers let a process end: a service is kept by its port.
   const awake = setInterval(() => {}, 1000);
   try {
-    const sessions = await openServiceSessions({ config, foundation });
+    const sessions = await openServiceSessions({ config, resources });
     try {
       yield await tryLanguage(sessions.shared, BUILTIN, 'Python');
       for (const language of LANGUAGES) {
@@ -62,7 +62,7 @@ export async function* tryLanguages(options: {
     }
   } finally {
     clearInterval(awake);
-    foundation.close();
+    resources.close();
   }
 }
 

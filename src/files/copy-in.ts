@@ -4,22 +4,27 @@ import { closeSync, constants, fchownSync, openSync, renameSync, writeFileSync }
 import { copyFile, type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../errors.ts';
-import { type HeldFolder, type HeldFolderSync, holdFolder, pathOfHandle, tryUnlinkSync } from './folder-handle.ts';
+import { type FolderHandle, type FolderHandleSync, openFolder, pathOfHandle, tryUnlinkSync } from './folder-handle.ts';
 import { safeName } from './names.ts';
 
 /** How a file is called in the workspace until it is whole. */
-const PLACING = '.cuvette-placing-';
+const TEMPORARY = '.cuvette-placing-';
 
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-export interface Placing {
+export interface FileAttributes {
   mode: number;
   /** Whom the file is to belong to, if not to this process's user. */
   owner?: number | undefined;
 }
 
 /** Copies a file of the server's own. */
-export async function placeFile(from: string, workspace: string, name: string, how: Placing): Promise<void> {
+export async function copyIntoWorkspace(
+  from: string,
+  workspace: string,
+  name: string,
+  how: FileAttributes,
+): Promise<void> {
   await place(workspace, name, how, async (handle, temporary) => {
     // By its handle, since something else may stand at that name by now.
     const target = process.platform === 'linux' ? pathOfHandle(handle) : temporary;
@@ -27,13 +32,18 @@ export async function placeFile(from: string, workspace: string, name: string, h
   });
 }
 
-export async function placeText(text: string, workspace: string, name: string, how: Placing): Promise<void> {
+export async function writeIntoWorkspace(
+  text: string,
+  workspace: string,
+  name: string,
+  how: FileAttributes,
+): Promise<void> {
   await place(workspace, name, how, (handle) => handle.writeFile(text));
 }
 
 /** A small file for the folder's owner alone, at once. */
-export function placeTextSync(text: string, folder: HeldFolderSync, name: string, owner?: number): void {
-  const temporary = folder.entry(PLACING + nanoid());
+export function writeIntoFolderSync(text: string, folder: FolderHandleSync, name: string, owner?: number): void {
+  const temporary = folder.entry(TEMPORARY + nanoid());
   const fd = openSync(temporary, NEW_FILE, 0o600);
   try {
     writeFileSync(fd, text);
@@ -49,10 +59,10 @@ export function placeTextSync(text: string, folder: HeldFolderSync, name: string
 
 type Fill = (handle: FileHandle, path: string) => Promise<void>;
 
-async function place(workspace: string, name: string, how: Placing, fill: Fill): Promise<void> {
+async function place(workspace: string, name: string, how: FileAttributes, fill: Fill): Promise<void> {
   const folders = safeName(name).split('/');
   const last = folders.pop() ?? '';
-  const folder = await holdFolder(workspace, folders, { owner: how.owner });
+  const folder = await openFolder(workspace, folders, { owner: how.owner });
   try {
     await replace(folder, last, how, fill);
   } catch (error) {
@@ -66,8 +76,8 @@ async function place(workspace: string, name: string, how: Placing, fill: Fill):
   }
 }
 
-async function replace(folder: HeldFolder, name: string, { mode, owner }: Placing, fill: Fill): Promise<void> {
-  const temporary = folder.entry(PLACING + nanoid());
+async function replace(folder: FolderHandle, name: string, { mode, owner }: FileAttributes, fill: Fill): Promise<void> {
+  const temporary = folder.entry(TEMPORARY + nanoid());
   const handle = await open(temporary, NEW_FILE, 0o600);
   try {
     await fill(handle, temporary);

@@ -5,27 +5,27 @@ import { constants } from 'node:fs';
 import { chmod, copyFile, type FileHandle, open, rm } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { CuvetteError } from '../errors.ts';
-import { etagOf, spool, tooLarge } from './durable-write.ts';
-import { holdFolder, pathOfHandle } from './folder-handle.ts';
-import { openRegular } from './open-untrusted.ts';
+import { etagOf, fileTooLarge, writeStream } from './durable-write.ts';
+import { openFolder, pathOfHandle } from './folder-handle.ts';
+import { openRegularFile } from './open-untrusted.ts';
 
 /** Larger files get an etag without their bytes being read for it. */
-const HASHED = 64 * 1024 * 1024;
+const LARGEST_HASHED = 64 * 1024 * 1024;
 
-export interface Captured {
+export interface CopiedFile {
   size: number;
   etag: string;
 }
 
 /** Copies a file to a new one at `to`. The path ends with the parts of the name, and none of these may be a symlink. */
-export async function capture(path: string, name: string, limit: number, to: string): Promise<Captured> {
+export async function copyOutOfWorkspace(path: string, name: string, limit: number, to: string): Promise<CopiedFile> {
   const source = await openSource(path, name);
   try {
     const { size, mtimeMs } = await source.stat();
-    if (size > limit) throw tooLarge(limit);
+    if (size > limit) throw fileTooLarge(limit);
     if (await clone(source, to)) return await finishClone(to, limit);
-    const hash = size <= HASHED ? createHash('sha256') : undefined;
-    const copied = await spool(bytesOf(source, size), to, limit, hash);
+    const hash = size <= LARGEST_HASHED ? createHash('sha256') : undefined;
+    const copied = await writeStream(bytesOf(source, size), to, limit, hash);
     return { size: copied, etag: hash ? etagOf(hash) : quickEtag(copied, mtimeMs) };
   } finally {
     await source.close();
@@ -36,9 +36,9 @@ async function openSource(path: string, name: string): Promise<FileHandle> {
   const root = resolve(path).split(sep);
   const below = root.splice(-name.split('/').length);
   const last = below.pop() ?? '';
-  const folder = await holdFolder(root.join(sep) || sep, below);
+  const folder = await openFolder(root.join(sep) || sep, below);
   try {
-    const handle = await openRegular(folder.entry(last));
+    const handle = await openRegularFile(folder.entry(last));
     if (handle) return handle;
     throw new CuvetteError('invalid_input', `${name} is not a regular file, so it cannot be kept.`);
   } catch (error) {
@@ -62,14 +62,14 @@ async function clone(source: FileHandle, to: string): Promise<boolean> {
   );
 }
 
-async function finishClone(path: string, limit: number): Promise<Captured> {
+async function finishClone(path: string, limit: number): Promise<CopiedFile> {
   const handle = await open(path);
   try {
     const { size, mtimeMs } = await handle.stat();
-    if (size > limit) throw tooLarge(limit);
+    if (size > limit) throw fileTooLarge(limit);
     await chmod(path, 0o600);
     await handle.sync();
-    if (size > HASHED) return { size, etag: quickEtag(size, mtimeMs) };
+    if (size > LARGEST_HASHED) return { size, etag: quickEtag(size, mtimeMs) };
     const hash = createHash('sha256');
     for await (const chunk of bytesOf(handle, size)) hash.update(chunk);
     return { size, etag: etagOf(hash) };

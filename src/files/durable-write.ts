@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { CuvetteError } from '../errors.ts';
 
 /** Writes a stream to a new file; says how many bytes it had. */
-export async function spool(
+export async function writeStream(
   source: AsyncIterable<Uint8Array>,
   path: string,
   limit: number,
@@ -17,7 +17,7 @@ export async function spool(
     let size = 0;
     for await (const chunk of source) {
       size += chunk.length;
-      if (size > limit) throw tooLarge(limit);
+      if (size > limit) throw fileTooLarge(limit);
       hash?.update(chunk);
       await handle.appendFile(chunk);
     }
@@ -32,7 +32,7 @@ export async function spool(
 }
 
 /** The stream, ended by the signal even while its source says nothing. */
-export async function* stoppedBy<T>(signal: AbortSignal, source: AsyncIterable<T>): AsyncGenerator<T> {
+export async function* abortable<T>(signal: AbortSignal, source: AsyncIterable<T>): AsyncGenerator<T> {
   const iterator = source[Symbol.asyncIterator]();
   let stop = (_reason: unknown): void => {};
   const listen = () => stop(signal.reason);
@@ -74,7 +74,7 @@ export function etagOf(hash: Hash): string {
   return hash.digest('hex').slice(0, 32);
 }
 
-export function tooLarge(limit: number): CuvetteError {
+export function fileTooLarge(limit: number): CuvetteError {
   return new CuvetteError('too_large', `The file is larger than ${limit} bytes, the most that is taken.`);
 }
 

@@ -9,11 +9,11 @@ import { nanoid } from 'nanoid';
 import { CuvetteError } from '../errors.ts';
 import { privateFolder } from '../paths.ts';
 import { contentTypeOf } from './content-type.ts';
-import { placeFile } from './copy-in.ts';
-import { capture } from './copy-out.ts';
-import { asStorageError, etagOf, moveInto, spool, stoppedBy } from './durable-write.ts';
+import { copyIntoWorkspace } from './copy-in.ts';
+import { copyOutOfWorkspace } from './copy-out.ts';
+import { abortable, asStorageError, etagOf, moveInto, writeStream } from './durable-write.ts';
 import { safeName } from './names.ts';
-import { nameOfProcess, sweep } from './orphaned-files.ts';
+import { incomingFolderName, removeOrphanedFiles } from './orphaned-files.ts';
 
 export interface StoredFile {
   id: string;
@@ -58,7 +58,7 @@ export interface FileStore {
   /** Where the bytes are, for reading only. */
   pathOf(file: StoredFile): string;
   /** Copies the bytes into a workspace, in place of what has that name there. Read-only files get the mode 0444. */
-  place(file: StoredFile, workspace: string, name: string, owner?: number): Promise<void>;
+  copyIntoWorkspace(file: StoredFile, workspace: string, name: string, owner?: number): Promise<void>;
   /** Notes that code has removed the copy of a file that had that name. The file itself stays. */
   noteRemoval(file: StoredFile, name: string): void;
   /** Whether code has removed that copy. */
@@ -94,9 +94,9 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
   privateFolder(folder);
   const objects = join(folder, 'objects');
   const incoming = join(folder, 'incoming');
-  const spoolFolder = join(incoming, nameOfProcess());
+  const ownIncoming = join(incoming, incomingFolderName());
   mkdirSync(objects, { recursive: true, mode: 0o700 });
-  mkdirSync(spoolFolder, { recursive: true, mode: 0o700 });
+  mkdirSync(ownIncoming, { recursive: true, mode: 0o700 });
 
   const db = new Database(join(folder, 'files.db'));
   db.pragma('busy_timeout = 10000');
@@ -124,10 +124,10 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
 
   const pathOf = (file: StoredFile) => join(objects, file.session, file.id);
   const find = (session: string, id: string) => filesIn(get.all(session, id))[0];
-  const newPath = () => join(spoolFolder, nanoid());
+  const newPath = () => join(ownIncoming, nanoid());
 
   // What it cannot remove now, the next server may.
-  void sweep({
+  void removeOrphanedFiles({
     incoming,
     objects,
     isKnown: (session, id) => (isOpen ? find(session, id) !== undefined : undefined),
@@ -164,7 +164,7 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
       checkSession(session);
       const hash = createHash('sha256');
       const temporary = newPath();
-      const size = await spool(signal ? stoppedBy(signal, source) : source, temporary, limit, hash);
+      const size = await writeStream(signal ? abortable(signal, source) : source, temporary, limit, hash);
       return settle(temporary, {
         id: nanoid(),
         session,
@@ -184,7 +184,7 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
       const safe = safeName(name);
       checkSession(session);
       const temporary = newPath();
-      const { size, etag } = await capture(path, safe, limit, temporary);
+      const { size, etag } = await copyOutOfWorkspace(path, safe, limit, temporary);
       return settle(temporary, {
         id: nanoid(),
         session,
@@ -203,8 +203,8 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
     find: (id) => filesIn(getById.all(id))[0],
     list: (session) => filesIn(list.all(session)),
     pathOf,
-    place: (file, workspace, name, owner) =>
-      placeFile(pathOf(file), workspace, name, { mode: file.readOnly ? READ_ONLY : WRITABLE, owner }).catch(
+    copyIntoWorkspace: (file, workspace, name, owner) =>
+      copyIntoWorkspace(pathOf(file), workspace, name, { mode: file.readOnly ? READ_ONLY : WRITABLE, owner }).catch(
         (error: unknown) => {
           throw asStorageError(error);
         },

@@ -7,28 +7,28 @@ import { CuvetteError } from '../errors.ts';
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-interface Held {
+interface OpenFolder {
   /** Where the folder can be listed for as long as it is held. */
   readonly path: string;
   /** The path of an entry, good for as long as the folder is held. The entry itself may be anything. */
   entry(name: string): string;
 }
 
-export interface HeldFolder extends Held {
+export interface FolderHandle extends OpenFolder {
   close(): Promise<void>;
 }
 
-export interface HeldFolderSync extends Held {
+export interface FolderHandleSync extends OpenFolder {
   readonly fd: number;
   close(): void;
 }
 
 /** Holds a folder below `root`. On the way, everything must be a folder; what is missing is made, for that owner, if `make` is given. */
-export async function holdFolder(
+export async function openFolder(
   root: string,
   below: string[],
   make?: { owner?: number | undefined },
-): Promise<HeldFolder> {
+): Promise<FolderHandle> {
   let path = root;
   let held = await open(root, FOLDER);
   try {
@@ -51,7 +51,7 @@ export async function holdFolder(
 }
 
 /** Holds the folder at a path, or at the entry of another that is held. It is no symlink; what is above it is trusted. */
-export function holdFolderSync(path: string): HeldFolderSync {
+export function openFolderSync(path: string): FolderHandleSync {
   const fd = openSync(path, FOLDER);
   const reached = pathOf({ fd }, path);
   return { fd, path: reached, entry: (name) => join(reached, name), close: () => closeSync(fd) };

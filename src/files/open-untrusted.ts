@@ -3,20 +3,20 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 
-const CAREFULLY = constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const NO_FOLLOW_NO_WAIT = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** A regular file, to be read; undefined if something else stands there. Throws if nothing does. */
-export async function openRegular(path: string): Promise<FileHandle | undefined> {
+export async function openRegularFile(path: string): Promise<FileHandle | undefined> {
   // To open a FIFO or a device can have effects, so they are told apart before. What counts is what was opened.
   if (!(await lstat(path)).isFile()) return undefined;
-  const handle = await open(path, constants.O_RDONLY | CAREFULLY).catch(unlessOther);
+  const handle = await open(path, constants.O_RDONLY | NO_FOLLOW_NO_WAIT).catch(unlessOther);
   if ((await handle?.stat())?.isFile()) return handle;
   await handle?.close();
   return undefined;
 }
 
 /** The first bytes of a regular file, at most so many. Throws if there is none. */
-export function readRegularSync(path: string, most: number): Buffer {
+export function readRegularFileSync(path: string, most: number): Buffer {
   const fd = openKindSync(path, constants.O_RDONLY, (about) => about.isFile());
   try {
     const bytes = Buffer.allocUnsafe(Math.min(fstatSync(fd).size, most));
@@ -38,7 +38,7 @@ export function openFifoSync(path: string): number {
 function openKindSync(path: string, flags: number, isMeant: (about: Stats) => boolean): number {
   const refuse = () => new Error(`${path} is something else than was expected`);
   if (!isMeant(lstatSync(path))) throw refuse();
-  const fd = openSync(path, flags | CAREFULLY);
+  const fd = openSync(path, flags | NO_FOLLOW_NO_WAIT);
   if (isMeant(fstatSync(fd))) return fd;
   closeSync(fd);
   throw refuse();

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { findProcess, isRunning } from '../process-tree.ts';
 
 /** Between its arrival and its row, a file of another server stands without one. It takes that server moments. */
-const SURELY_LEFT = 3_600_000;
+const ORPHANED_AFTER_MS = 3_600_000;
 
-export interface Swept {
+export interface StoreFolders {
   incoming: string;
   objects: string;
   /** Whether a row speaks of these bytes; undefined once nobody can tell any more. */
@@ -15,11 +15,11 @@ export interface Swept {
 }
 
 /** What files are called that this process is receiving. */
-export function nameOfProcess(): string {
+export function incomingFolderName(): string {
   return `${process.pid}-${encodeURIComponent(findProcess(process.pid)?.started ?? '')}`;
 }
 
-export async function sweep({ incoming, objects, isKnown }: Swept): Promise<void> {
+export async function removeOrphanedFiles({ incoming, objects, isKnown }: StoreFolders): Promise<void> {
   for (const name of await namesIn(incoming)) {
     const [pid = '', ...started] = name.split('-');
     const process = { pid: Number(pid), started: decodeURIComponent(started.join('-')) };
@@ -41,5 +41,5 @@ async function namesIn(folder: string): Promise<string[]> {
 
 async function isOld(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
-  return found !== undefined && Date.now() - found.mtimeMs > SURELY_LEFT;
+  return found !== undefined && Date.now() - found.mtimeMs > ORPHANED_AFTER_MS;
 }

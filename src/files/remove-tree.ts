@@ -8,7 +8,7 @@ import { chmod, open, readdir, rename, rmdir, unlink } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { nanoid } from 'nanoid';
 import { codeOf } from '../errors.ts';
-import { type HeldFolder, holdFolder, pathOfHandle } from './folder-handle.ts';
+import { type FolderHandle, openFolder, pathOfHandle } from './folder-handle.ts';
 
 /** Opens what nobody may read, for its mode alone. Node has no name for it. */
 const O_PATH = 0o10000000;
@@ -17,7 +17,7 @@ const MEANWHILE = new Set<unknown>(['ENOENT', 'ENOTEMPTY', 'EEXIST']);
 const TO_OPEN_UP = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** Milliseconds between two tries, and how many there are: processes that are being killed may still write, and remove what they wrote. */
-const PAUSE = 20;
+const PAUSE_MS = 20;
 const TRIES = 100;
 
 /** The folder above it is trusted. Where there is none of that name, there is nothing to do. */
@@ -27,7 +27,7 @@ export async function removeTree(path: string): Promise<void> {
       return await removeOnce(path);
     } catch (error) {
       if (tries === TRIES || !MEANWHILE.has(codeOf(error))) throw error;
-      await sleep(PAUSE);
+      await sleep(PAUSE_MS);
     }
   }
 }
@@ -46,7 +46,7 @@ async function removeOnce(path: string): Promise<void> {
   await rmdir(path);
 }
 
-async function removeFolder(top: HeldFolder, name: string): Promise<void> {
+async function removeFolder(top: FolderHandle, name: string): Promise<void> {
   const folder = await enter(top.entry(name));
   try {
     const entries = await list(folder);
@@ -58,12 +58,12 @@ async function removeFolder(top: HeldFolder, name: string): Promise<void> {
   await rmdir(top.entry(name));
 }
 
-async function removeFiles(folder: HeldFolder, entries: Dirent[]): Promise<void> {
+async function removeFiles(folder: FolderHandle, entries: Dirent[]): Promise<void> {
   const files = entries.filter((entry) => !isFolder(entry));
   await Promise.all(files.map(({ name }) => unlink(folder.entry(name))));
 }
 
-async function moveUp(path: string, top: HeldFolder): Promise<void> {
+async function moveUp(path: string, top: FolderHandle): Promise<void> {
   const higher = top.entry(nanoid());
   await rename(path, higher).catch(async (error: NodeJS.ErrnoException) => {
     await openUp(path, error);
@@ -72,10 +72,10 @@ async function moveUp(path: string, top: HeldFolder): Promise<void> {
 }
 
 /** With the right to list and to empty it. */
-async function enter(path: string): Promise<HeldFolder> {
-  const folder = await holdFolder(path, []).catch(async (error: NodeJS.ErrnoException) => {
+async function enter(path: string): Promise<FolderHandle> {
+  const folder = await openFolder(path, []).catch(async (error: NodeJS.ErrnoException) => {
     await openUp(path, error);
-    return holdFolder(path, []);
+    return openFolder(path, []);
   });
   await chmod(folder.path, 0o700).catch(async (error: unknown) => {
     await folder.close();
@@ -95,7 +95,7 @@ function isFolder(entry: Dirent): boolean {
   return entry.isDirectory();
 }
 
-function list(folder: HeldFolder): Promise<Dirent[]> {
+function list(folder: FolderHandle): Promise<Dirent[]> {
   return readdir(folder.path, { withFileTypes: true });
 }
 

@@ -1,11 +1,11 @@
 /** The Pythons of attached labs by the names under which sessions know them: `colab`, and `colab:NAME` for a named lab session. */
 
-import type { Elsewhere } from '../sessions/interpreter-pool.ts';
+import type { LabInterpreters } from '../sessions/interpreter-pool.ts';
 import { DEFAULT, type Labs } from './labs.ts';
 
 const NAME = /^colab(?::(.+))?$/;
 
-export function createLabInterpreters(labs: Labs): Elsewhere {
+export function createLabInterpreters(labs: Labs): LabInterpreters {
   return {
     isName: (name) => NAME.test(name),
     async open(name) {

@@ -1,7 +1,7 @@
 /** What handlers of primitives work with: one open model, what is kept of it, and the making of manifests. */
 
 import { nanoid } from 'nanoid';
-import type { Ending, Output, Variable } from '../interpreters/interpreter.ts';
+import type { ExitReport, Output, Variable } from '../interpreters/interpreter.ts';
 import { VERSION } from '../version.ts';
 import type { Engine, ModelDescription } from './engine.ts';
 import { createManifest, type Experiment, type Manifest } from './manifest.ts';
@@ -21,7 +21,7 @@ export interface LabContext {
 
 /** The Python that holds the model, for code beside it. */
 export interface CodeRunner {
-  run(code: string, options: RunOptions): Promise<{ ending: Ending; life: number }>;
+  run(code: string, options: RunOptions): Promise<{ ending: ExitReport; life: number }>;
   /** The run of that name, if it goes on. */
   interrupt(run: string): void;
   describe(): Promise<{ version: string; executable: string; life: number }>;

@@ -1,28 +1,28 @@
 /** Whether code is confined: what was asked for, what the machine can do, and what people are told of it. Never less without a word. */
 
 import { CuvetteError, messageOf } from '../errors.ts';
-import { adviceFor, lookAtMachine, type Machine } from './host-capabilities.ts';
+import { adviceFor, detectHostCapabilities, type HostCapabilities } from './host-capabilities.ts';
 import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts';
 
-export interface Choice {
+export interface SandboxChoice {
   sandbox: Sandbox | undefined;
   /** For banners and for /health: begins with `on` or with `none`. */
   description: string;
 }
 
-export interface Wish {
+export interface SandboxRequest {
   sandbox: 'auto' | 'on' | 'off';
   /** Whether others than this machine's own users can come. */
   isOpen: boolean;
 }
 
 export async function chooseSandbox(
-  wish: Wish,
+  wish: SandboxRequest,
   python: string | undefined,
   options: Omit<SandboxOptions, 'bubblewrap'>,
-): Promise<Choice> {
+): Promise<SandboxChoice> {
   if (wish.sandbox === 'off') return { sandbox: undefined, description: 'none (code runs as you: --sandbox off)' };
-  const machine = await lookAtMachine();
+  const machine = await detectHostCapabilities();
   const tried = await tryToConfine(machine, python, options);
   if ('sandbox' in tried) return tried;
   const advice = adviceFor(machine, tried.problem);
@@ -42,7 +42,7 @@ export async function chooseSandbox(
 
 /** What `doctor` says. */
 export async function tryToConfine(
-  machine: Machine,
+  machine: HostCapabilities,
   python: string | undefined,
   options: Omit<SandboxOptions, 'bubblewrap'>,
 ): Promise<{ sandbox: Sandbox; description: string } | { problem: string }> {

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** One that was made just now may not listen yet. */
-const YOUNG = 60_000;
+const YOUNG_MS = 60_000;
 
 /** Removes the folders below one in which nobody listens; `seen` is that folder as those who listen call it. */
 export function removeDeadSockets(folder: string, seen: string): void {
@@ -18,7 +18,7 @@ export function removeDeadSockets(folder: string, seen: string): void {
 
 function isYoung(path: string): boolean {
   try {
-    return Date.now() - statSync(path).mtimeMs < YOUNG;
+    return Date.now() - statSync(path).mtimeMs < YOUNG_MS;
   } catch {
     return true; // Somebody has just removed it.
   }

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { bubblewrapVersion, findBubblewrap } from './bubblewrap.ts';
 
-export interface Machine {
+export interface HostCapabilities {
   platform: NodeJS.Platform;
   kernel: string;
   bubblewrap: { path: string; version: string } | undefined;
@@ -19,7 +19,7 @@ export interface Machine {
   distribution: string[];
 }
 
-export async function lookAtMachine(): Promise<Machine> {
+export async function detectHostCapabilities(): Promise<HostCapabilities> {
   const path = findBubblewrap();
   const version = path && (await bubblewrapVersion(path));
   return {
@@ -37,7 +37,7 @@ export async function lookAtMachine(): Promise<Machine> {
 }
 
 /** A sentence on what to do, for a machine on which confinement failed with that problem. */
-export function adviceFor(machine: Machine, problem: string): string {
+export function adviceFor(machine: HostCapabilities, problem: string): string {
   if (machine.platform === 'darwin')
     return 'macOS has no namespaces: run Cuvette in a Linux virtual machine or container (docs/docker.md).';
   if (machine.platform !== 'linux') return 'Only Linux can: run Cuvette on Linux, or in a container (docs/docker.md).';
@@ -56,7 +56,7 @@ export function adviceFor(machine: Machine, problem: string): string {
   return 'Run: cuvette doctor, for what this machine can do.';
 }
 
-function installCommand({ distribution, isContainer }: Machine): string {
+function installCommand({ distribution, isContainer }: HostCapabilities): string {
   const sudo = isContainer ? '' : 'sudo ';
   if (distribution.some((name) => ['fedora', 'rhel', 'centos'].includes(name))) return `${sudo}dnf install bubblewrap`;
   if (distribution.includes('arch')) return `${sudo}pacman -S bubblewrap`;

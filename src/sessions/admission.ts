@@ -56,13 +56,16 @@ export function createAdmission({
     if (time - swept >= MINUTE) forgetOld(time);
     const use = uses.get(caller) ?? { started: [], running: 0 };
     if (maxRunning > 0 && use.running >= maxRunning)
-      throw tooMany(`At most ${maxRunning} executions may run at once, and so many do. Wait until one has ended.`, 1);
+      throw rateLimited(
+        `At most ${maxRunning} executions may run at once, and so many do. Wait until one has ended.`,
+        1,
+      );
     if (rateLimit > 0) {
       use.started = use.started.filter((start) => time - start < MINUTE);
       const [oldest] = use.started;
       if (oldest !== undefined && use.started.length >= rateLimit) {
         const seconds = Math.max(1, Math.ceil((oldest + MINUTE - time) / 1000));
-        throw tooMany(`At most ${rateLimit} executions may start in a minute. Try again in ${seconds} s.`, seconds);
+        throw rateLimited(`At most ${rateLimit} executions may start in a minute. Try again in ${seconds} s.`, seconds);
       }
       use.started.push(time);
     }
@@ -98,6 +101,6 @@ export function retryAfterOf(error: CuvetteError): number | undefined {
   return typeof cause.retryAfterSeconds === 'number' ? cause.retryAfterSeconds : undefined;
 }
 
-export function tooMany(message: string, retryAfterSeconds: number): CuvetteError {
+export function rateLimited(message: string, retryAfterSeconds: number): CuvetteError {
   return new CuvetteError('rate_limited', message, { cause: { retryAfterSeconds } });
 }

@@ -8,7 +8,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { ancestorsOf, type ProcessInfo } from '../process-tree.ts';
-import { lineageOf } from './find-agent.ts';
+import { ancestorsUpToAgent } from './find-agent.ts';
 
 export interface ClientSession {
   id: string;
@@ -51,7 +51,7 @@ function noted(folder: string, { pid, started }: ProcessInfo): string | undefine
 /** By the agent itself: a variable that it has only inherited is of another conversation. */
 function given(env: NodeJS.ProcessEnv, pid: number): string | undefined {
   const id = env[VARIABLE];
-  const agent = lineageOf(pid).at(-1);
+  const agent = ancestorsUpToAgent(pid).at(-1);
   return id !== undefined && agent && !environmentOf(agent.pid).includes(`${VARIABLE}=${id}`) ? id : undefined;
 }
 

@@ -4,7 +4,7 @@ import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 
 /** Where the driver listens in a session, for the proxy. */
-const WAY_OUT = 'http://127.0.0.1:3128';
+const PROXY_URL = 'http://127.0.0.1:3128';
 /** By name, or by how the name begins. */
 const HARMLESS =
   /^(PATH|LANG|LANGUAGE|LC_.*|TZ|TERM|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|PIP_CERT|PIP_INDEX_URL|GOROOT)$/;
@@ -35,7 +35,7 @@ export function confinedVariables({ policy: { network }, searchPath }: Sandbox):
   const packages = `${SEEN.home}/packages`;
   const installs = { ...own, PIP_TARGET: packages, PYTHONPATH: packages, PIP_DISABLE_PIP_VERSION_CHECK: '1' };
   if (network === 'allow') return installs;
-  const proxies = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'].map((name) => [name, WAY_OUT]);
+  const proxies = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'].map((name) => [name, PROXY_URL]);
   return { ...installs, ...Object.fromEntries(proxies), no_proxy: 'localhost,127.0.0.1,::1' };
 }
 

@@ -3,9 +3,9 @@
 import type { Output } from '../interpreters/interpreter.ts';
 import type { Installed } from '../interpreters/python/installs.ts';
 
-export type Outcome = 'ok' | 'error' | 'timeout' | 'cancelled' | 'died';
+export type ExecutionOutcome = 'ok' | 'error' | 'timeout' | 'cancelled' | 'died';
 
-export type ReasonCode =
+export type EndingReasonCode =
   | 'exception'
   | 'exit'
   | 'timeout'
@@ -20,8 +20,8 @@ export type ReasonCode =
   | 'interpreter-lost'
   | 'not-started';
 
-export interface Reason {
-  code: ReasonCode;
+export interface EndingReason {
+  code: EndingReasonCode;
   /** A sentence that the caller can act on. */
   message: string;
 }
@@ -32,8 +32,8 @@ export interface ExecutionRecord {
   interpreter: string;
   code: string;
   state: 'queued' | 'running' | 'done';
-  outcome: Outcome | null;
-  reason: Reason | null;
+  outcome: ExecutionOutcome | null;
+  reason: EndingReason | null;
   /** The status that a shell would see. */
   exitCode: number | null;
   /** Seconds that it may run; null for no limit. */

@@ -1,18 +1,18 @@
 /** One execution while it lives in this server: takes its interpreter's events, keeps its record on disk, and tells who watches. */
 
 import { messageOf } from '../errors.ts';
-import type { Ending, InterpreterEvent, LiveInterpreter, Output } from '../interpreters/interpreter.ts';
+import type { ExitReport, InterpreterEvent, LiveInterpreter, Output } from '../interpreters/interpreter.ts';
 import type { Installed } from '../interpreters/python/installs.ts';
-import type { Verdict } from './ending.ts';
+import type { Ending } from './ending.ts';
 import type { ExecutionRecord } from './execution-record.ts';
-import type { Store } from './session-store.ts';
+import type { SessionStore } from './session-store.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
-const FLUSH_AFTER = 300;
+const FLUSH_AFTER_MS = 300;
 /** Characters that are not on disk yet, at which that is not waited for: fewer than a keeper sends without an acknowledgement. */
-const MUCH = 32_000;
+const FLUSH_AT_CHARACTERS = 32_000;
 
-type Watcher = (output: Output) => void | Promise<void>;
+type OutputListener = (output: Output) => void | Promise<void>;
 
 export interface Execution {
   readonly record: ExecutionRecord;
@@ -21,7 +21,7 @@ export interface Execution {
   readonly done: Promise<ExecutionRecord>;
   readonly signal: AbortSignal;
   /** A listener may return a promise: code that prints faster than that is kept waiting by its keeper. */
-  onOutput(listener: Watcher): () => void;
+  onOutput(listener: OutputListener): () => void;
   /** Notes that it now runs. */
   start(): void;
   take(event: Extract<InterpreterEvent, { kind: 'output' }>, from: LiveInterpreter): void;
@@ -29,12 +29,12 @@ export interface Execution {
   /** Tells who watches, among the output, what the execution waits for. */
   say(text: string): void;
   noteInstall(installed: Installed): void;
-  finish(verdict: Verdict, ending?: Ending, acknowledge?: () => void, seq?: number): Promise<void>;
+  finish(verdict: Ending, ending?: ExitReport, acknowledge?: () => void, seq?: number): Promise<void>;
 }
 
 export function createExecution(
   record: ExecutionRecord,
-  store: Store,
+  store: SessionStore,
   options: { path: string; limit: number },
 ): Execution {
   const isResumed = record.outputs.length > 0 || record.textLength > 0;
@@ -50,7 +50,7 @@ export function createExecution(
       },
     }),
   });
-  const watchers = new Set<Watcher>();
+  const watchers = new Set<OutputListener>();
   const awaited = new Set<Promise<void>>();
   // Made only for who asks: most executions need none.
   let ended: AbortController | undefined;
@@ -105,8 +105,8 @@ export function createExecution(
   }
 
   function persistSoon(from: LiveInterpreter): void {
-    if (unsaved > MUCH && !isSaving) void save(from);
-    else timer ??= setTimeout(save, FLUSH_AFTER, from);
+    if (unsaved > FLUSH_AT_CHARACTERS && !isSaving) void save(from);
+    else timer ??= setTimeout(save, FLUSH_AFTER_MS, from);
   }
 
   async function save(from: LiveInterpreter): Promise<void> {
@@ -176,7 +176,7 @@ export function createExecution(
 }
 
 /** A watcher that fails is its own affair; the execution and the other watchers go on. */
-function tell(watcher: Watcher, output: Output): Promise<void> | undefined {
+function tell(watcher: OutputListener, output: Output): Promise<void> | undefined {
   try {
     return watcher(output)?.catch(() => {});
   } catch {

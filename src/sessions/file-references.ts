@@ -22,7 +22,7 @@ export interface ReferredFile {
   reference: FileReference;
 }
 
-export interface References {
+export interface FileReferences {
   /** In the order of the call. `names` has those that the references give, checked. */
   find(
     references: FileReference[],
@@ -36,7 +36,7 @@ export interface References {
 /** How many uses of shared files are remembered. */
 const MOST_GRANTS = 10_000;
 
-export function createReferences(files: FileStore): References {
+export function createFileReferences(files: FileStore): FileReferences {
   /** Owners with shared files that they have used: LibreChat names the agent only in the first of several calls. */
   const grants = new Set<string>();
 

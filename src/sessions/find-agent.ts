@@ -6,7 +6,7 @@ const LAUNCHERS =
   /^(npm|npx|pnpm|yarn|bunx?|uvx?|env|nice|timeout|sh|dash|bash|zsh|fish|ksh|sudo|setsid|nohup|time|npm .*)$/;
 
 /** The ancestors up to and including the agent, nearest first. */
-export function lineageOf(pid: number): ProcessInfo[] {
+export function ancestorsUpToAgent(pid: number): ProcessInfo[] {
   const ancestors = ancestorsOf(pid);
   const agent = ancestors.findIndex(({ name }) => !LAUNCHERS.test(name));
   return agent === -1 ? ancestors : ancestors.slice(0, agent + 1);

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { CuvetteError } from '../errors.ts';
-import type { LiveInterpreter, Program } from '../interpreters/interpreter.ts';
-import type { Runners } from '../interpreters/process/keeper-pool.ts';
+import type { LiveInterpreter, ProgramRequest } from '../interpreters/interpreter.ts';
+import type { KeeperPool } from '../interpreters/process/keeper-pool.ts';
 import type { Language } from '../interpreters/process/language.ts';
 import { checkRuntime, LANGUAGES, languageNamed } from '../interpreters/process/languages.ts';
 import { createProgramInterpreter } from '../interpreters/process/program-interpreter.ts';
@@ -24,7 +24,7 @@ import {
   listPython,
   type RunningInterpreter,
 } from './interpreter-listing.ts';
-import type { SavedInterpreter, Store } from './session-store.ts';
+import type { SavedInterpreter, SessionStore } from './session-store.ts';
 
 export const BUILTIN = 'builtin';
 
@@ -33,26 +33,26 @@ export interface PoolOptions {
   project: string;
   runtime: string;
   linger: number;
-  store: Store;
+  store: SessionStore;
   environment: Environment;
   zygotes: Zygotes;
   /** Where code sees the project's folder, or the workspace; and whether that is to be mounted there. */
   seen: string;
-  place: boolean;
+  mountsWorkspace: boolean;
   /** The environment variables that code finds. */
-  variables: Record<string, string>;
+  env: Record<string, string>;
   /** The session's own folder. */
   folder: string;
   programs: ProgramSettings;
   /** For a session of a single call: keepers of programs to borrow, in place of its own. */
-  runners?: Runners | undefined;
+  keeperPool?: KeeperPool | undefined;
   /** How its interpreters are confined, if they are. */
   sandbox?: Sandbox | undefined;
-  elsewhere?: Elsewhere | undefined;
+  labInterpreters?: LabInterpreters | undefined;
 }
 
 /** Interpreters that others hold, by their names. */
-export interface Elsewhere {
+export interface LabInterpreters {
   isName(name: string): boolean;
   open(name: string): Promise<LiveInterpreter>;
   /** Those that can be used now, each with what it is. */
@@ -62,7 +62,7 @@ export interface Elsewhere {
 export interface ProgramSettings {
   cache: string;
   strict: boolean;
-  limits: Program['limits'];
+  limits: ProgramRequest['limits'];
 }
 
 export interface OpenedInterpreter {
@@ -99,7 +99,7 @@ export function createInterpreterPool(
   const slots = new Map<string, Promise<RunningInterpreter | undefined>>();
   const stopped = new Set<string>();
   /** For languages: the Python beside which each was started. */
-  const besides = new Map<string, string>();
+  const pythons = new Map<string, string>();
   const replaced = new WeakSet<LiveInterpreter>();
 
   const sockets = join(options.sandbox?.runtime ?? runtime, 'k');
@@ -107,7 +107,7 @@ export function createInterpreterPool(
   const placeMark = markOf(options.sandbox?.identity ?? project);
   const socketOf = (name: string) => join(sockets, `${session}.${markOf(name)}${placeMark}`, 'sock');
 
-  const isElsewhere = (name: string) => options.elsewhere?.isName(name) ?? false;
+  const isLabInterpreter = (name: string) => options.labInterpreters?.isName(name) ?? false;
   const added = () => store.interpreters(project, session);
   // What is in the workspace of a confined session is not to be looked at from here: code may have put links there.
   const discovered = () =>
@@ -139,7 +139,7 @@ export function createInterpreterPool(
   }
 
   async function attach(name: string): Promise<LiveInterpreter | undefined> {
-    if (isElsewhere(name)) return (await slots.get(name))?.live;
+    if (isLabInterpreter(name)) return (await slots.get(name))?.live;
     const slot = await (slots.get(name) ?? hold(name, connect(name)));
     return slot?.live;
   }
@@ -148,19 +148,19 @@ export function createInterpreterPool(
   async function connect(name: string): Promise<LiveInterpreter | undefined> {
     const language = languageNamed(name);
     const live = await connectDriver(socketOf(name));
-    return live && language ? speak(language, live, besides.get(name) ?? live.state.executable) : live;
+    return live && language ? programInterpreter(language, live, pythons.get(name) ?? live.state.executable) : live;
   }
 
-  function speak(language: Language, keeper: LiveInterpreter, python: string): LiveInterpreter {
-    besides.set(language.name, python);
-    const { folder, place, programs, sandbox } = options;
-    const env = { ...withPython(options.variables, python), CUVETTE_SESSION: session };
+  function programInterpreter(language: Language, keeper: LiveInterpreter, python: string): LiveInterpreter {
+    pythons.set(language.name, python);
+    const { folder, mountsWorkspace: place, programs, sandbox } = options;
+    const env = { ...withPython(options.env, python), CUVETTE_SESSION: session };
     return createProgramInterpreter(language, keeper, {
       ...programs,
       workspace: project,
       seen: options.seen,
       folder,
-      place,
+      mountsWorkspace: place,
       env,
       sandbox,
     });
@@ -171,7 +171,7 @@ export function createInterpreterPool(
     if (found && !(await isOutdated(name, found))) return { live: found, isFresh: false };
     if (found) await replace(name, found);
     await checkRuntime(name);
-    const spec = isElsewhere(name) || languageNamed(name) ? undefined : await specOf(name);
+    const spec = isLabInterpreter(name) || languageNamed(name) ? undefined : await specOf(name);
     stopped.delete(name);
     const slot = await hold(name, starting(name, spec));
     if (!slot)
@@ -179,29 +179,29 @@ export function createInterpreterPool(
         'interpreter_failed',
         `The interpreter ${name} ended as soon as it had started. Run: cuvette doctor.`,
       );
-    return { live: slot.live, isFresh: !isElsewhere(name) };
+    return { live: slot.live, isFresh: !isLabInterpreter(name) };
   }
 
   /** True for a keeper of programs from before the environment was ready: `python3` in a program would be another than Python's own. */
   async function isOutdated(name: string, { state }: LiveInterpreter): Promise<boolean> {
     if (!languageNamed(name) || state.running !== null) return false;
-    return besides.get(name) !== (await ownPrograms()).python;
+    return pythons.get(name) !== (await programZygote()).python;
   }
 
   /** Ends one that holds nothing between calls; nobody is told that it was lost. */
   async function replace(name: string, live: LiveInterpreter): Promise<void> {
     replaced.add(live);
     slots.delete(name);
-    besides.delete(name);
+    pythons.delete(name);
     await live.stop();
   }
 
   async function starting(name: string, spec: Spec | undefined): Promise<LiveInterpreter | undefined> {
     const language = languageNamed(name);
-    if (isElsewhere(name)) return options.elsewhere?.open(name);
-    if (!language || !options.runners) return start(name, spec);
-    const { keeper, python } = await options.runners.borrow();
-    return speak(language, keeper, python);
+    if (isLabInterpreter(name)) return options.labInterpreters?.open(name);
+    if (!language || !options.keeperPool) return start(name, spec);
+    const { keeper, python } = await options.keeperPool.borrow();
+    return programInterpreter(language, keeper, python);
   }
 
   async function start(name: string, spec: Spec | undefined): Promise<LiveInterpreter | undefined> {
@@ -209,7 +209,7 @@ export function createInterpreterPool(
     rmSync(socket, { force: true });
     mkdirSync(sockets, { recursive: true, mode: 0o700 });
     await endOutdated(name);
-    const { linger, place, sandbox } = options;
+    const { linger, mountsWorkspace: place, sandbox } = options;
     const { folder, seen } = options;
     const confined = sandbox && {
       socket: sandbox.inside(socket),
@@ -218,15 +218,15 @@ export function createInterpreterPool(
     };
     const common = { socket, linger, place, ...confined };
     if (!spec) {
-      const programs = await ownPrograms();
-      besides.set(name, programs.python);
+      const programs = await programZygote();
+      pythons.set(name, programs.python);
       await zygotes.spawn(programs, { ...common, cwd: project, env: {}, startup: null });
     } else {
       const env = { ...spec.env, CUVETTE_SESSION: session };
       const request = { ...common, cwd: spec.cwd, env, startup: spec.startup };
       // One that is not ours is never run but inside, where a session may have written it.
       if (sandbox && name !== BUILTIN)
-        await zygotes.spawn(await ownPrograms(), { ...request, interpreter: spec.zygote.python });
+        await zygotes.spawn(await programZygote(), { ...request, interpreter: spec.zygote.python });
       else await zygotes.spawn(spec.zygote, request);
     }
     return connect(name);
@@ -250,14 +250,14 @@ export function createInterpreterPool(
     return options.sandbox && isAbove(project, path) ? join(options.seen, relative(project, path)) : path;
   }
 
-  async function ownPrograms(): Promise<{ python: string; preload: string[] }> {
+  async function programZygote(): Promise<{ python: string; preload: string[] }> {
     return { python: zygoteSpec(await environment.state()).python, preload: PROGRAMS };
   }
 
   async function specOf(name: string): Promise<Spec> {
     if (name === BUILTIN) {
       const zygote = zygoteSpec(await environment.state());
-      return { zygote, cwd: insidePath(project), env: withPython(options.variables, zygote.python), startup: null };
+      return { zygote, cwd: insidePath(project), env: withPython(options.env, zygote.python), startup: null };
     }
     const known = added().find((candidate) => candidate.name === name);
     const python = known?.python ?? discovered().find((candidate) => candidate.name === name)?.python;
@@ -272,7 +272,7 @@ export function createInterpreterPool(
     return {
       zygote: { python: insidePath(python), preload: [] },
       cwd: insidePath(known?.cwd ?? project),
-      env: { ...withPython(options.variables, python), ...known?.env },
+      env: { ...withPython(options.env, python), ...known?.env },
       startup: known?.startup ?? null,
     };
   }
@@ -289,7 +289,7 @@ export function createInterpreterPool(
       const state = await environment.state().catch(() => undefined);
       const python = state && zygoteSpec(state).python;
       const cwd = options.seen;
-      const elsewhere = (await options.elsewhere?.list()) ?? [];
+      const elsewhere = (await options.labInterpreters?.list()) ?? [];
       return [
         listPython({ name: BUILTIN, source: 'builtin', python: python ?? null, cwd }, await slotOf(BUILTIN)),
         ...(await Promise.all(LANGUAGES.map(async (one) => listLanguage(one, cwd, await slotOf(one.name))))).flat(),
@@ -310,7 +310,7 @@ export function createInterpreterPool(
       ];
     },
     async add(given) {
-      if (given.name === BUILTIN || languageNamed(given.name) || isElsewhere(given.name))
+      if (given.name === BUILTIN || languageNamed(given.name) || isLabInterpreter(given.name))
         throw new CuvetteError(
           'interpreter_exists',
           `${given.name} is the name of an interpreter that is always there; choose another.`,
@@ -348,7 +348,7 @@ export function createInterpreterPool(
       const known = added().find((candidate) => candidate.name === name);
       const live = await attach(name);
       const isDiscovered = discovered().some((candidate) => candidate.name === name);
-      const isOwn = name === BUILTIN || languageNamed(name) !== undefined || isElsewhere(name);
+      const isOwn = name === BUILTIN || languageNamed(name) !== undefined || isLabInterpreter(name);
       if (!isOwn && !known && !live && !isDiscovered)
         throw unknownInterpreter(
           name,
@@ -359,7 +359,7 @@ export function createInterpreterPool(
       slots.delete(name);
       const isForgotten = known !== undefined && (remove || !known.saved);
       if (isForgotten) store.removeInterpreter(project, session, name);
-      if (isElsewhere(name)) return `Interpreter ${name} is let go of here; its lab goes on.`;
+      if (isLabInterpreter(name)) return `Interpreter ${name} is let go of here; its lab goes on.`;
       const did = live ? `Interpreter ${name} stopped` : `Interpreter ${name} was not running`;
       if (isForgotten) return `${did}; its configuration is removed.`;
       return name === BUILTIN

@@ -1,15 +1,15 @@
 /** The sessions of one caller of the service, as tools see them: their executions go the same way as those of REST. */
 
 import { BUILTIN } from './interpreter-pool.ts';
-import type { Foundation } from './server-resources.ts';
-import type { Calls } from './service-calls.ts';
+import type { ServerResources } from './server-resources.ts';
+import type { ServiceCalls } from './service-calls.ts';
 import { NEW, type Sessions } from './sessions.ts';
 import type { SessionChoice, SharedSessions } from './shared-sessions.ts';
 
 export interface PrincipalSessionsOptions {
   shared: SharedSessions;
-  calls: Calls;
-  foundation: Foundation;
+  calls: ServiceCalls;
+  resources: ServerResources;
   /** A sentence on what keeps code from harm. */
   sandbox: string;
   startedAt: number;
@@ -20,11 +20,11 @@ const WORKSPACE = '/mnt/data';
 const DEFAULT = { alias: 'default' };
 
 export function createPrincipalSessions(owner: string, options: PrincipalSessionsOptions): Sessions {
-  const { shared, calls, foundation, sandbox, startedAt } = options;
+  const { shared, calls, resources, sandbox, startedAt } = options;
   return {
     project: WORKSPACE,
     sandbox,
-    environment: foundation.environment,
+    environment: resources.environment,
     startedAt,
     agent: null,
     socketPath: Promise.resolve(null),

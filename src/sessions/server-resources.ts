@@ -7,9 +7,9 @@ import { createZygotes, PROGRAMS, type ZygoteSpec, type Zygotes } from '../inter
 import { type Paths, runtimeFolder } from '../paths.ts';
 import type { ProgramSettings } from './interpreter-pool.ts';
 import type { SessionLimits } from './session.ts';
-import { openStore, type Store } from './session-store.ts';
+import { openSessionStore, type SessionStore } from './session-store.ts';
 
-export interface Foundation {
+export interface ServerResources {
   readonly paths: Paths;
   readonly runtime: string;
   readonly environment: Environment;
@@ -18,7 +18,7 @@ export interface Foundation {
   readonly programs: ProgramSettings;
   readonly linger: number;
   /** Opened when it is first needed. */
-  store(): Store;
+  store(): SessionStore;
   /** The zygote that keepers of programs come from. */
   programZygote(): Promise<ZygoteSpec>;
   /** Makes the builtin interpreter ready ahead of the first call, with these zygotes if not with its own. */
@@ -26,20 +26,20 @@ export interface Foundation {
   close(): void;
 }
 
-export function createFoundation(options: {
+export function createServerResources(options: {
   config: Config;
   paths: Paths;
   env?: NodeJS.ProcessEnv;
   /** The managed one if not given, which is made where it is missing. */
   environment?: Environment;
-}): Foundation {
+}): ServerResources {
   const { config, paths } = options;
   const runtime = runtimeFolder(paths.runtime);
   const ending = new AbortController();
   const environment =
     options.environment ?? createEnvironment({ cache: paths.cache, python: config.python, signal: ending.signal });
   const zygotes = createZygotes(runtime, options.env);
-  let opened: Store | undefined;
+  let opened: SessionStore | undefined;
   const { timeout, outputLimit, maxOutput, autoInstall } = config;
   const megabyte = 1 << 20;
   return {
@@ -58,7 +58,7 @@ export function createFoundation(options: {
     },
     linger: config.linger,
     store() {
-      opened ??= openStore(paths.data);
+      opened ??= openSessionStore(paths.data);
       return opened;
     },
     async programZygote() {

@@ -6,7 +6,7 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../errors.ts';
-import { type Changes, compare, type Snapshot, takeSnapshot } from '../files/changes.ts';
+import { compareSnapshots, type Snapshot, takeSnapshot, type WorkspaceChanges } from '../files/changes.ts';
 import type { FileStore, StoredFile } from '../files/file-store.ts';
 import { safeName, shownName } from '../files/names.ts';
 import type { Spills } from '../files/spill.ts';
@@ -15,13 +15,13 @@ import type { Admission } from './admission.ts';
 import { type CollectedOutput, collectOutput } from './collected-output.ts';
 import type { Execution } from './execution.ts';
 import type { ExecutionRecord } from './execution-record.ts';
-import { createReferences, type FileReference, type ReferredFile } from './file-references.ts';
+import { createFileReferences, type FileReference, type ReferredFile } from './file-references.ts';
 import type { Text } from './long-text.ts';
 import type { Session } from './session.ts';
 import type { SessionChoice, SharedSession, SharedSessions } from './shared-sessions.ts';
-import { savePictures } from './unsaved-images.ts';
+import { saveUnsavedImages } from './unsaved-images.ts';
 
-export interface CallRequest {
+export interface ServiceCallRequest {
   owner: string;
   tenant?: string | undefined;
   /** The name of an interpreter: `builtin`, or that of a language. */
@@ -48,7 +48,7 @@ export interface OutputFile {
   inherited?: FileReference;
 }
 
-export interface CallResult {
+export interface ServiceCallResult {
   record: ExecutionRecord;
   stdout: Text;
   stderr: Text;
@@ -59,17 +59,17 @@ export interface CallResult {
   problems: string[];
 }
 
-export interface RunningCall {
+export interface RunningServiceCall {
   shared: SharedSession;
   execution: Execution;
-  finished: Promise<CallResult>;
+  finished: Promise<ServiceCallResult>;
   /** What it printed, as far as that is on the disk. Whoever has read the result releases it. */
   printed: Pick<CollectedOutput, 'size' | 'release'>;
 }
 
-export interface Calls {
+export interface ServiceCalls {
   /** Resolves when the code is in its session's queue; `finished`, when it has run and its files are kept. */
-  start(request: CallRequest): Promise<RunningCall>;
+  start(request: ServiceCallRequest): Promise<RunningServiceCall>;
 }
 
 /** What is known of a session's workspace between two calls. */
@@ -92,16 +92,16 @@ interface Inputs {
 const MOST_OUTPUTS = 200;
 const VIRTUAL = '/mnt/data';
 
-export function createCalls(options: {
+export function createServiceCalls(options: {
   shared: SharedSessions;
   files: FileStore;
   spills: Spills;
   admission: Admission;
   largestOutput: number;
   quota: number;
-}): Calls {
+}): ServiceCalls {
   const { shared: sessions, files } = options;
-  const references = createReferences(files);
+  const references = createFileReferences(files);
   const known = new WeakMap<Session, Known>();
 
   const knownOf = (session: Session): Known => {
@@ -112,7 +112,7 @@ export function createCalls(options: {
     return fresh;
   };
 
-  async function start(request: CallRequest): Promise<RunningCall> {
+  async function start(request: ServiceCallRequest): Promise<RunningServiceCall> {
     await checkRuntime(request.interpreter);
     const wanted = request.files.map(({ name }) => (name === undefined ? undefined : safeName(name)));
     const shared = await sessions.open({ owner: request.owner, ...request.session });
@@ -126,11 +126,15 @@ export function createCalls(options: {
     }
   }
 
-  function enqueue(request: CallRequest, wanted: (string | undefined)[], shared: SharedSession): RunningCall {
+  function enqueue(
+    request: ServiceCallRequest,
+    wanted: (string | undefined)[],
+    shared: SharedSession,
+  ): RunningServiceCall {
     const { interpreter, stdin, timeout, isStateful, isAnnounced, signal } = request;
     const wrapped = request.wrap?.(request.code, shared);
     if (wrapped?.before) shared.session.execute({ code: wrapped.before, interpreter });
-    let work: Promise<CallResult> | undefined;
+    let work: Promise<ServiceCallResult> | undefined;
     const execution = shared.session.execute({
       code: localised(wrapped?.code ?? request.code, shared),
       interpreter,
@@ -147,7 +151,7 @@ export function createCalls(options: {
     });
     const output = collectOutput(execution, options.spills);
 
-    async function withFiles(run: () => Promise<void>): Promise<CallResult> {
+    async function withFiles(run: () => Promise<void>): Promise<ServiceCallResult> {
       const state = knownOf(shared.session);
       const inputs = await bringIn(request, wanted, shared, state);
       const before = state.snapshot ?? (await takeSnapshot(shared.workspace));
@@ -163,7 +167,7 @@ export function createCalls(options: {
 
   /** Puts the files that the call names, and those uploaded to its session, where the code expects them. */
   async function bringIn(
-    request: CallRequest,
+    request: ServiceCallRequest,
     names: (string | undefined)[],
     shared: SharedSession,
     state: Known,
@@ -194,7 +198,7 @@ export function createCalls(options: {
       )
         continue;
       try {
-        await files.place(file, shared.workspace, name, shared.codeOwner);
+        await files.copyIntoWorkspace(file, shared.workspace, name, shared.codeOwner);
         isChanged = true;
         state.copies.delete(name);
       } catch (error) {
@@ -224,11 +228,11 @@ export function createCalls(options: {
       before: Snapshot;
       state: Known;
     },
-  ): Promise<CallResult> {
+  ): Promise<ServiceCallResult> {
     const { shared, owner, inputs, before, state } = call;
     const { record } = execution;
-    const after = await savePictures(output.pictures, record.number, shared, before);
-    const changes = compare(before, after);
+    const after = await saveUnsavedImages(output.images, record.number, shared, before);
+    const changes = compareSnapshots(before, after);
     const problems = inputs.problems.length;
     const kept = await keepOutputs(changes, shared, owner, inputs);
     // A client that has not got all that was written still needs what it may have been made of.
@@ -262,7 +266,7 @@ export function createCalls(options: {
   }
 
   async function keepOutputs(
-    changes: Changes,
+    changes: WorkspaceChanges,
     shared: SharedSession,
     owner: string,
     inputs: Inputs,
@@ -295,7 +299,7 @@ export function createCalls(options: {
   return { start: (request) => options.admission.admit(request.owner, () => start(request)) };
 }
 
-function withoutFiles(record: ExecutionRecord): CallResult {
+function withoutFiles(record: ExecutionRecord): ServiceCallResult {
   return { record, stdout: '', stderr: '', files: [], deleted: [], problems: [] };
 }
 

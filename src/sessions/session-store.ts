@@ -34,7 +34,7 @@ export interface SavedInterpreter {
   saved: boolean;
 }
 
-export interface Store {
+export interface SessionStore {
   putSession(row: SessionRow): void;
   session(id: string): SessionRow | undefined;
   sessionsOf(project: string): SessionRow[];
@@ -93,7 +93,7 @@ const MIGRATIONS = [
 /** Characters of an execution's code that the history keeps: each change of its record writes them again. */
 const MOST_CODE = 250_000;
 
-export function openStore(folder: string): Store {
+export function openSessionStore(folder: string): SessionStore {
   privateFolder(folder);
   const db = openDatabase(join(folder, 'cuvette.db'), MIGRATIONS);
 

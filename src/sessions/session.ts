@@ -6,11 +6,18 @@ import { CuvetteError } from '../errors.ts';
 import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreters/interpreter.ts';
 import { adviseExternal, installForBuiltin } from '../interpreters/python/installs.ts';
 import type { ProcessId } from '../process-tree.ts';
-import { judge, judgeInterpreterStopped, judgeLost, judgeNotStarted, limitOf, sayLimit } from './ending.ts';
+import {
+  describeLimit,
+  endingFrom,
+  endingNotStarted,
+  endingOfLostInterpreter,
+  endingOfStoppedInterpreter,
+  reachedLimitOf,
+} from './ending.ts';
 import { createExecution, type Execution } from './execution.ts';
 import type { ExecutionRecord } from './execution-record.ts';
 import { BUILTIN, createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
-import type { Store } from './session-store.ts';
+import type { SessionStore } from './session-store.ts';
 
 export interface ExecuteRequest {
   code: string;
@@ -69,8 +76,8 @@ export interface Session {
   stop(): Promise<void>;
 }
 
-const REPLAY_TIME = 500;
-const CANCELLED_IN_QUEUE = judgeNotStarted('Cancelled before it was its turn; it did not run.');
+const REPLAY_MS = 500;
+const CANCELLED_IN_QUEUE = endingNotStarted('Cancelled before it was its turn; it did not run.');
 
 export function createSession(options: SessionOptions): Session {
   const { id, project, folder, limits, store } = options;
@@ -212,9 +219,9 @@ export function createSession(options: SessionOptions): Session {
     if (event.kind === 'built') return interpreter.proceed();
     const { ending } = event;
     const session = options.sandbox?.policy.limits;
-    const verdict = judge(ending, { timeout: execution.record.timeout, maxOutput: limits.maxOutput, session });
-    const hit = limitOf(ending, session);
-    if (verdict.outcome === 'ok' && hit && session) execution.note(sayLimit(hit, session));
+    const verdict = endingFrom(ending, { timeout: execution.record.timeout, maxOutput: limits.maxOutput, session });
+    const hit = reachedLimitOf(ending, session);
+    if (verdict.outcome === 'ok' && hit && session) execution.note(describeLimit(hit, session));
     await execution.finish(verdict, event.ending, () => interpreter.acknowledge(event.seq), event.seq);
   }
 
@@ -256,7 +263,7 @@ export function createSession(options: SessionOptions): Session {
     for (const execution of live.values()) {
       const { record } = execution;
       if (record.state !== 'running' || record.interpreter !== name) continue;
-      void execution.finish(pool.wasStopped(name) ? judgeInterpreterStopped() : judgeLost());
+      void execution.finish(pool.wasStopped(name) ? endingOfStoppedInterpreter() : endingOfLostInterpreter());
     }
   }
 
@@ -269,7 +276,7 @@ export function createSession(options: SessionOptions): Session {
       live.set(String(record.number), execution);
       execution.done.then(() => live.delete(String(record.number)));
       if (record.state === 'queued')
-        await execution.finish(judgeNotStarted('The server stopped before it was its turn; it did not run.'));
+        await execution.finish(endingNotStarted('The server stopped before it was its turn; it did not run.'));
       else await resume(execution);
     }
   }
@@ -277,11 +284,11 @@ export function createSession(options: SessionOptions): Session {
   async function resume(execution: Execution): Promise<void> {
     const { record } = execution;
     const interpreter = await pool.attach(record.interpreter);
-    if (!interpreter) return execution.finish(judgeLost());
+    if (!interpreter) return execution.finish(endingOfLostInterpreter());
     if (interpreter.state.running === String(record.number)) return void (await execution.done);
-    await Promise.race([execution.done, sleep(REPLAY_TIME, undefined, { ref: false })]);
+    await Promise.race([execution.done, sleep(REPLAY_MS, undefined, { ref: false })]);
     if (execution.record.state !== 'done')
-      await execution.finish(judgeNotStarted('The server stopped just before it ran.'));
+      await execution.finish(endingNotStarted('The server stopped just before it ran.'));
   }
 
   return {
@@ -358,7 +365,7 @@ function diedBetweenCalls(cause: string): string {
   return `the interpreter had died between calls (${cause}); variables of earlier calls are lost`;
 }
 
-function usedInterpreters(store: Store, id: string): Set<string> {
+function usedInterpreters(store: SessionStore, id: string): Set<string> {
   const cleared = store.session(id)?.cleared ?? {};
   const kept = [...store.lastWithVariables(id)].filter(([name, last]) => last > (cleared[name] ?? 0));
   return new Set(kept.map(([name]) => name));

@@ -14,9 +14,9 @@ import { type Admission, createAdmission } from './admission.ts';
 import { confinedVariables, harmlessVariables, ownVariables, withoutSecrets } from './environment-variables.ts';
 import type { Execution } from './execution.ts';
 import type { ExecutionRecord } from './execution-record.ts';
-import { lineageOf } from './find-agent.ts';
-import type { Elsewhere } from './interpreter-pool.ts';
-import { createFoundation, type Foundation } from './server-resources.ts';
+import { ancestorsUpToAgent } from './find-agent.ts';
+import type { LabInterpreters } from './interpreter-pool.ts';
+import { createServerResources, type ServerResources } from './server-resources.ts';
 import { createSession, type ExecuteRequest, type Session } from './session.ts';
 import type { SessionRow } from './session-store.ts';
 
@@ -62,23 +62,23 @@ export function createSessions(options: {
   config: Config;
   paths: Paths;
   project: string;
-  foundation?: Foundation;
+  resources?: ServerResources;
   /** Shared with the other surfaces of this server; made from the settings if there are none. */
   admission?: Admission;
   /** How code is confined to the project, if it is. */
   confinement?: { sandbox: Sandbox | undefined; description: string };
   /** Interpreters of labs. */
-  elsewhere?: Elsewhere;
+  labInterpreters?: LabInterpreters;
 }): Sessions {
   const { config, paths, project } = options;
-  const foundation = options.foundation ?? createFoundation({ config, paths });
-  const { environment, runtime, store } = foundation;
+  const resources = options.resources ?? createServerResources({ config, paths });
+  const { environment, runtime, store } = resources;
   const admission = options.admission ?? createAdmission(config);
   const sandbox = options.confinement?.sandbox;
-  const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : foundation.zygotes;
+  const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : resources.zygotes;
   const variables = sandbox ? { ...harmlessVariables(SEEN.home), ...confinedVariables(sandbox) } : ownVariables();
   const open = new Map<string, Session>();
-  const agent = lineageOf(process.pid).at(-1) ?? null;
+  const agent = ancestorsUpToAgent(process.pid).at(-1) ?? null;
   const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
   let defaultId: string | undefined;
 
@@ -94,15 +94,15 @@ export function createSessions(options: {
       id: row.id,
       project: row.project,
       folder: join(paths.data, 'sessions', row.id),
-      place: false,
+      mountsWorkspace: false,
       seen: row.project,
-      variables,
+      env: variables,
       sandbox,
-      elsewhere: options.elsewhere,
+      labInterpreters: options.labInterpreters,
       runtime,
-      linger: foundation.linger,
-      limits: foundation.limits,
-      programs: foundation.programs,
+      linger: resources.linger,
+      limits: resources.limits,
+      programs: resources.programs,
       store: store(),
       environment,
       zygotes,
@@ -170,7 +170,7 @@ export function createSessions(options: {
       }),
     use: async (id, work) => work(get(id)),
     all: () => [...open.values()],
-    warmUp: () => foundation.warmUp(zygotes),
+    warmUp: () => resources.warmUp(zygotes),
     async close() {
       for (const session of open.values()) {
         await session.leave(config.linger, agent && { pid: agent.pid, started: agent.started });
@@ -178,7 +178,7 @@ export function createSessions(options: {
         if (row) store().putSession({ ...row, closed: true });
       }
       if (sandbox) await zygotes.dismiss(false);
-      if (!options.foundation) foundation.close();
+      if (!options.resources) resources.close();
     },
   };
 }

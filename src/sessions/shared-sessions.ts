@@ -8,16 +8,16 @@ import { join } from 'node:path';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../errors.ts';
 import { removeTree } from '../files/remove-tree.ts';
-import { createRunners } from '../interpreters/process/keeper-pool.ts';
+import { createKeeperPool } from '../interpreters/process/keeper-pool.ts';
 import { endKeepers } from '../interpreters/python/driver.ts';
 import { createZygotes } from '../interpreters/python/zygotes.ts';
 import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
 import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { tooMany } from './admission.ts';
+import { rateLimited } from './admission.ts';
 import { confinedVariables, harmlessVariables, withoutSecrets } from './environment-variables.ts';
-import type { Elsewhere } from './interpreter-pool.ts';
-import type { Foundation } from './server-resources.ts';
+import type { LabInterpreters } from './interpreter-pool.ts';
+import type { ServerResources } from './server-resources.ts';
 import { createSession, type Session } from './session.ts';
 import type { SessionRow } from './session-store.ts';
 
@@ -64,18 +64,18 @@ export interface SharedSessions {
   /** How many were ended by this server because they were idle, too old, or in another's way. */
   readonly cleaned: number;
   /** Ends what has been idle or alive for too long, and forgets what nobody has used. */
-  sweep(): Promise<void>;
+  endExpired(): Promise<void>;
   warmUp(): Promise<void>;
   /** Lets go of the interpreters, which wait for another server; or ends them. */
   close(isLeaving: boolean): Promise<void>;
 }
 
-export interface SharedOptions {
-  foundation: Foundation;
+export interface SharedSessionsOptions {
+  resources: ServerResources;
   /** Where sessions have their folders. */
   folder: string;
   /** Whether workspaces can be mounted at /mnt/data. */
-  place: boolean;
+  mountsWorkspace: boolean;
   /** How sessions are confined, if they are. */
   sandbox?: Sandbox | undefined;
   /** How many may live at once. */
@@ -85,7 +85,7 @@ export interface SharedOptions {
   age: number;
   keep: number;
   /** Interpreters of the owner's labs. */
-  elsewhereOf?(owner: string): Elsewhere;
+  labInterpretersOf?(owner: string): LabInterpreters;
   /** Whose files are kept under an id, if any. */
   ownerOf?(id: string): string | undefined;
   onRemoved?(id: string): void;
@@ -101,8 +101,8 @@ interface Held extends SharedSession {
   calls: number;
 }
 
-const ASIDE = '.aside-';
-const NOTE_EVERY = 30_000;
+const REMOVED = '.aside-';
+const NOTE_USE_EVERY_MS = 30_000;
 /** When to ask again for a session while all that may live are at work. */
 const RETRY_SECONDS = 5;
 /** Characters: what an execution prints goes whole into its answer. */
@@ -111,11 +111,11 @@ const WORKSPACE = '/mnt/data';
 const ID = /^[A-Za-z0-9_-]{21}$/;
 const ID_LENGTH = 21;
 
-export function createSharedSessions(options: SharedOptions): SharedSessions {
-  const { foundation, place, sandbox } = options;
-  const { runtime, environment, limits, programs } = foundation;
-  const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : foundation.zygotes;
-  const runners = createRunners(runtime, zygotes, foundation.programZygote, sandbox);
+export function createSharedSessions(options: SharedSessionsOptions): SharedSessions {
+  const { resources, mountsWorkspace: place, sandbox } = options;
+  const { runtime, environment, limits, programs } = resources;
+  const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : resources.zygotes;
+  const runners = createKeeperPool(runtime, zygotes, resources.programZygote, sandbox);
   const held = new Map<string, Held>();
   const aliases = new Map<string, string>();
   const removals = new Set<Promise<void>>();
@@ -128,7 +128,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(options.folder)) {
     // Left by a server that was killed while it removed it.
-    if (name.startsWith(ASIDE)) void removeTree(join(options.folder, name)).catch(() => {});
+    if (name.startsWith(REMOVED)) void removeTree(join(options.folder, name)).catch(() => {});
   }
 
   function hold(row: SessionRow, owner: string, isNew: boolean, isForOneCall: boolean): Held {
@@ -138,25 +138,25 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
     for (const path of sandbox ? [workspace] : [workspace, home]) mkdirSync(path, { recursive: true, mode: 0o700 });
     sandbox?.give(workspace);
     const seen = place || sandbox ? WORKSPACE : workspace;
-    const store = foundation.store();
+    const store = resources.store();
     store.putSession({ ...row, usedAt: Date.now(), server: me, closed: false });
     const session = createSession({
       id: row.id,
       project: workspace,
       folder,
-      place,
+      mountsWorkspace: place,
       seen,
-      variables: { ...harmlessVariables(home), ...(sandbox && confinedVariables(sandbox)) },
+      env: { ...harmlessVariables(home), ...(sandbox && confinedVariables(sandbox)) },
       sandbox,
-      elsewhere: options.elsewhereOf?.(owner),
+      labInterpreters: options.labInterpretersOf?.(owner),
       runtime,
-      linger: foundation.linger,
+      linger: resources.linger,
       limits: { ...limits, isShared: true, maxOutput: Math.min(limits.maxOutput, LARGEST_ANSWER) },
       programs,
       store,
       environment,
       zygotes,
-      ...(isForOneCall && { runners }),
+      ...(isForOneCall && { keeperPool: runners }),
     });
     const now = Date.now();
     const one: Held = {
@@ -191,26 +191,26 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   }
 
   function rowOf(owner: string, id: string): SessionRow | undefined {
-    const row = ID.test(id) ? foundation.store().session(id) : undefined;
-    return row?.owner === owner && !isElsewhere(row) ? row : undefined;
+    const row = ID.test(id) ? resources.store().session(id) : undefined;
+    return row?.owner === owner && !isHeldByOther(row) ? row : undefined;
   }
 
   function use(one: Held): Held {
     one.usedAt = Date.now();
-    if (one.usedAt - one.notedAt > NOTE_EVERY) {
+    if (one.usedAt - one.notedAt > NOTE_USE_EVERY_MS) {
       one.notedAt = one.usedAt;
-      const row = foundation.store().session(one.session.id);
-      if (row) foundation.store().putSession({ ...row, usedAt: one.usedAt });
+      const row = resources.store().session(one.session.id);
+      if (row) resources.store().putSession({ ...row, usedAt: one.usedAt });
     }
     return { ...one, isNew: false };
   }
 
-  const isElsewhere = (row: SessionRow) =>
+  const isHeldByOther = (row: SessionRow) =>
     row.server !== null && row.server.pid !== process.pid && isRunning(row.server);
 
   function idOf(owner: string, alias: string): string {
     const key = JSON.stringify([owner, alias]);
-    const store = foundation.store();
+    const store = resources.store();
     const id = aliases.get(key) ?? store.alias(owner, alias) ?? nanoid();
     if (!aliases.has(key)) store.putAlias(owner, alias, id);
     aliases.set(key, id);
@@ -218,14 +218,14 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   }
 
   function mayUse(owner: string, id: string): boolean {
-    const holder = foundation.store().session(id)?.owner ?? options.ownerOf?.(id);
+    const holder = resources.store().session(id)?.owner ?? options.ownerOf?.(id);
     return holder === undefined || holder === owner;
   }
 
   const isFree = ({ session, calls }: Held) => calls === 0 && session.pending().length === 0;
 
   /** One that can be ended: nothing runs in it, and it was used before all others. */
-  function leastRecent(): Held | undefined {
+  function leastRecentlyUsed(): Held | undefined {
     return [...held.values()].filter(isFree).sort((a, b) => a.usedAt - b.usedAt)[0];
   }
 
@@ -241,9 +241,9 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       if (id !== undefined) await endings.get(id);
       if (id !== undefined && held.has(id)) return;
       if (held.size < options.most) return;
-      const victim = leastRecent();
+      const victim = leastRecentlyUsed();
       if (!victim)
-        throw tooMany(`All ${options.most} sessions of this server are at work. Try again soon.`, RETRY_SECONDS);
+        throw rateLimited(`All ${options.most} sessions of this server are at work. Try again soon.`, RETRY_SECONDS);
       await evict(victim);
     }
   }
@@ -266,7 +266,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   }
 
   async function forget(id: string): Promise<void> {
-    foundation.store().removeSession(id);
+    resources.store().removeSession(id);
     for (const [key, session] of aliases) if (session === id) aliases.delete(key);
     await removeFolder(id);
     options.onRemoved?.(id);
@@ -274,7 +274,7 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
 
   /** Put aside at once: the next call may open the same session again before all of it is gone. */
   async function removeFolder(id: string): Promise<void> {
-    const aside = join(options.folder, `${ASIDE}${nanoid()}`);
+    const aside = join(options.folder, `${REMOVED}${nanoid()}`);
     try {
       renameSync(folderOf(id), aside);
     } catch {
@@ -287,12 +287,12 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
 
   /** A socket of a session that an earlier server left, and that nobody has asked for since. */
   function isForsaken(socket: string): boolean {
-    const row = foundation.store().session(socket.slice(0, ID_LENGTH));
-    return row?.owner !== undefined && !held.has(row.id) && !isElsewhere(row);
+    const row = resources.store().session(socket.slice(0, ID_LENGTH));
+    return row?.owner !== undefined && !held.has(row.id) && !isHeldByOther(row);
   }
 
   async function warmUp(): Promise<void> {
-    await foundation.warmUp(zygotes);
+    await resources.warmUp(zygotes);
     await runners.prepare();
     environment.onProgress((next) => {
       if (next.phase === 'ready') runners.prepare().catch(() => {}); // Whoever borrows next is told.
@@ -337,14 +337,14 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
     get cleaned() {
       return cleaned;
     },
-    async sweep() {
+    async endExpired() {
       const now = Date.now();
       for (const one of [...held.values()]) {
         const isIdle = now - one.usedAt > options.idle * 1000 || now - one.startedAt > options.age * 1000;
         if (isIdle && isFree(one)) await evict(one);
       }
-      for (const row of foundation.store().ownedUnusedSince(now - options.keep * 1000)) {
-        if (!held.has(row.id) && !isElsewhere(row)) await forget(row.id);
+      for (const row of resources.store().ownedUnusedSince(now - options.keep * 1000)) {
+        if (!held.has(row.id) && !isHeldByOther(row)) await forget(row.id);
       }
     },
     warmUp,
@@ -352,9 +352,9 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
       if (!isLeaving) await endKeepers(join(sandbox?.runtime ?? runtime, 'k'), isForsaken);
       for (const { session, isForOneCall } of held.values()) {
         if (isForOneCall || !isLeaving) await session.stop();
-        else await session.leave(foundation.linger, null);
-        const row = foundation.store().session(session.id);
-        if (row) foundation.store().putSession({ ...row, closed: true });
+        else await session.leave(resources.linger, null);
+        const row = resources.store().session(session.id);
+        if (row) resources.store().putSession({ ...row, closed: true });
       }
       await runners.close();
       await Promise.allSettled(removals);

@@ -3,15 +3,15 @@
 import { realpathSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { compare, type Snapshot, takeSnapshot } from '../files/changes.ts';
-import { holdFolder } from '../files/folder-handle.ts';
-import { openRegular } from '../files/open-untrusted.ts';
-import type { Picture } from './collected-output.ts';
+import { compareSnapshots, type Snapshot, takeSnapshot } from '../files/changes.ts';
+import { openFolder } from '../files/folder-handle.ts';
+import { openRegularFile } from '../files/open-untrusted.ts';
+import type { ShownImage } from './collected-output.ts';
 import type { SharedSession } from './shared-sessions.ts';
 
 /** Gives back what is in the workspace after it, given what was there before the code ran. */
-export async function savePictures(
-  pictures: Picture[],
+export async function saveUnsavedImages(
+  pictures: ShownImage[],
   execution: number,
   shared: SharedSession,
   before: Snapshot,
@@ -39,9 +39,14 @@ interface Shown {
 }
 
 /** Whether the code has saved the figure itself, to a file that its caller gets. */
-function isSaved({ savedAs }: Picture, { seen, workspace }: SharedSession, before: Snapshot, after: Snapshot): boolean {
+function isSaved(
+  { savedAs }: ShownImage,
+  { seen, workspace }: SharedSession,
+  before: Snapshot,
+  after: Snapshot,
+): boolean {
   if (savedAs.length === 0) return false;
-  const { written } = compare(before, after);
+  const { written } = compareSnapshots(before, after);
   const roots = [seen, ...(seen === workspace ? [realpathSync(workspace)] : [])];
   return savedAs.some((path) => roots.some((root) => written.some((name) => path === join(root, name))));
 }
@@ -59,9 +64,9 @@ async function isFile({ bytes }: Shown, workspace: string, files: Snapshot): Pro
 async function contentOf(workspace: string, name: string, size: number): Promise<Buffer | undefined> {
   const folders = name.split('/');
   const last = folders.pop() ?? '';
-  const folder = await holdFolder(workspace, folders);
+  const folder = await openFolder(workspace, folders);
   try {
-    const file = await openRegular(folder.entry(last));
+    const file = await openRegularFile(folder.entry(last));
     if (!file) return undefined;
     try {
       const content = Buffer.alloc(size);

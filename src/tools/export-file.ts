@@ -3,7 +3,7 @@
 import { lstat, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { CuvetteError, messageOf } from '../errors.ts';
-import { placeText } from '../files/copy-in.ts';
+import { writeIntoWorkspace } from '../files/copy-in.ts';
 import { asStorageError } from '../files/durable-write.ts';
 import { safeName } from '../files/names.ts';
 import type { Session } from '../sessions/session.ts';
@@ -37,7 +37,7 @@ export async function intoWorkspace(workspace: string, path: string, content: st
   const { uid } = await lstat(workspace);
   const owner = process.getuid?.() === 0 ? uid : undefined;
   try {
-    await placeText(content, workspace, name, { mode: MODE, owner });
+    await writeIntoWorkspace(content, workspace, name, { mode: MODE, owner });
   } catch (error) {
     const known = asStorageError(error);
     if (known instanceof CuvetteError) throw known;

@@ -3,9 +3,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { CuvetteError, messageOf } from '../errors.ts';
-import { holdFolder } from '../files/folder-handle.ts';
+import { openFolder } from '../files/folder-handle.ts';
 import { safeName } from '../files/names.ts';
-import { openRegular } from '../files/open-untrusted.ts';
+import { openRegularFile } from '../files/open-untrusted.ts';
 import type { ToolContext } from './define-tool.ts';
 import { intoWorkspace } from './export-file.ts';
 
@@ -60,11 +60,11 @@ async function readWorkspace(workspace: string, name: string, path: string): Pro
   const folders = name.split('/');
   const last = folders.pop() ?? '';
   const missing = (error?: unknown) => unreadable(path, 'there is no such file in the workspace', error);
-  const folder = await holdFolder(workspace, folders).catch((error: unknown) => {
+  const folder = await openFolder(workspace, folders).catch((error: unknown) => {
     throw error instanceof CuvetteError ? error : missing(error);
   });
   try {
-    const handle = await openRegular(folder.entry(last)).catch((error: unknown) => {
+    const handle = await openRegularFile(folder.entry(last)).catch((error: unknown) => {
       throw missing(error);
     });
     if (!handle) throw unreadable(path, 'it is not a regular file');

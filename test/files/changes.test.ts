@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { compare, takeSnapshot } from '../../src/files/changes.ts';
+import { compareSnapshots, takeSnapshot } from '../../src/files/changes.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { repeat } from './hostile.ts';
 
@@ -38,7 +38,7 @@ describe.each([
     put('a/b/changed', 'after, and longer');
     put('a/new/new', 'new');
     for (const name of ['gone', 'a/gone']) rmSync(join(root, name));
-    const { written, gone } = compare(before, await takeSnapshot(root));
+    const { written, gone } = compareSnapshots(before, await takeSnapshot(root));
     expect(written).toEqual(['a/b/changed', 'a/new/new', 'changed']);
     expect(gone.sort()).toEqual(['a/gone', 'gone']);
   });

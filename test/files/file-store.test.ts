@@ -275,9 +275,9 @@ describe('placing a file in a workspace', () => {
     const { store } = open();
     const { root, put } = workspace();
     const file = await receive(store);
-    await store.place(file, root, 'deep/er/a.txt');
+    await store.copyIntoWorkspace(file, root, 'deep/er/a.txt');
     put('deep/b.txt', 'old');
-    await store.place(file, root, '/mnt/data/deep/b.txt');
+    await store.copyIntoWorkspace(file, root, '/mnt/data/deep/b.txt');
     expect(readFileSync(join(root, 'deep/er/a.txt'), 'utf8')).toBe('hello world');
     expect(readFileSync(join(root, 'deep/b.txt'), 'utf8')).toBe('hello world');
     expect(readdirSync(join(root, 'deep')).sort()).toEqual(['b.txt', 'er']);
@@ -288,8 +288,8 @@ describe('placing a file in a workspace', () => {
     const { store } = open();
     const { root } = workspace();
     const file = await receive(store, { readOnly: true });
-    await store.place(file, root, 'a.txt');
-    await store.place(file, root, 'a.txt');
+    await store.copyIntoWorkspace(file, root, 'a.txt');
+    await store.copyIntoWorkspace(file, root, 'a.txt');
     expect(statSync(join(root, 'a.txt')).mode & 0o777).toBe(0o444);
   });
 
@@ -297,7 +297,7 @@ describe('placing a file in a workspace', () => {
     const { store } = open();
     const { root } = workspace();
     const file = await receive(store);
-    await store.place(file, root, 'a.txt');
+    await store.copyIntoWorkspace(file, root, 'a.txt');
     writeFileSync(join(root, 'a.txt'), 'changed');
     expect(readFileSync(store.pathOf(file), 'utf8')).toBe('hello world');
   });
@@ -310,7 +310,7 @@ describe('placing a file in a workspace', () => {
     symlinkSync(join(outside, 'new.txt'), join(root, 'b.txt'));
     symlinkSync(outside, join(root, 'c.txt'));
     for (const name of ['a.txt', 'b.txt', 'c.txt']) {
-      await store.place(file, root, name);
+      await store.copyIntoWorkspace(file, root, name);
       expect(lstatSync(join(root, name)).isFile()).toBe(true);
     }
     expect(readFileSync(join(outside, 'secret.txt'), 'utf8')).toBe('secret');
@@ -321,7 +321,7 @@ describe('placing a file in a workspace', () => {
     const { store } = open();
     const { root, outside } = workspace();
     linkSync(join(outside, 'secret.txt'), join(root, 'a.txt'));
-    await store.place(await receive(store), root, 'a.txt');
+    await store.copyIntoWorkspace(await receive(store), root, 'a.txt');
     expect(readFileSync(join(outside, 'secret.txt'), 'utf8')).toBe('secret');
     expect(readFileSync(join(root, 'a.txt'), 'utf8')).toBe('hello world');
   });
@@ -330,7 +330,7 @@ describe('placing a file in a workspace', () => {
     const { store } = open();
     const { root } = workspace();
     makeFifo(join(root, 'a.txt'));
-    await store.place(await receive(store), root, 'a.txt');
+    await store.copyIntoWorkspace(await receive(store), root, 'a.txt');
     expect(readFileSync(join(root, 'a.txt'), 'utf8')).toBe('hello world');
   });
 
@@ -347,7 +347,7 @@ describe('placing a file in a workspace', () => {
       ['real/deeper/new.txt', 'real/deeper is a symlink'],
       ['dangling/new.txt', 'dangling is a symlink'],
     ] as const) {
-      await expect(store.place(file, root, name)).rejects.toMatchObject({
+      await expect(store.copyIntoWorkspace(file, root, name)).rejects.toMatchObject({
         code: 'invalid_input',
         message: expect.stringContaining(named),
       });
@@ -369,7 +369,7 @@ describe('placing a file in a workspace', () => {
       ['full', 'full is a folder'],
       ['empty', 'empty is a folder'],
     ] as const) {
-      await expect(store.place(file, root, name)).rejects.toMatchObject({
+      await expect(store.copyIntoWorkspace(file, root, name)).rejects.toMatchObject({
         code: 'invalid_input',
         message: expect.stringContaining(named),
       });
@@ -393,7 +393,7 @@ describe('placing a file in a workspace', () => {
       await repeat(swap, { d: join(root, 'd'), outside });
       let refused = 0;
       for (let count = 0; count < 400; count++) {
-        await store.place(file, root, 'd/new.txt').catch(() => refused++);
+        await store.copyIntoWorkspace(file, root, 'd/new.txt').catch(() => refused++);
       }
       expect(refused).toBeGreaterThan(0);
       expect(readdirSync(outside)).toEqual(['secret.txt']);

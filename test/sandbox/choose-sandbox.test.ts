@@ -1,8 +1,13 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Choice, chooseSandbox, tryToConfine, type Wish } from '../../src/sandbox/choose-sandbox.ts';
-import { lookAtMachine } from '../../src/sandbox/host-capabilities.ts';
+import {
+  chooseSandbox,
+  type SandboxChoice,
+  type SandboxRequest,
+  tryToConfine,
+} from '../../src/sandbox/choose-sandbox.ts';
+import { detectHostCapabilities } from '../../src/sandbox/host-capabilities.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { optionsIn } from './open-sandbox.ts';
 import { script } from './script.ts';
@@ -23,7 +28,7 @@ function machineWith(confine?: string): { folder: string; python: string } {
 
 afterEach(() => void vi.unstubAllEnvs());
 
-async function choose(wish: Wish, confine: string | undefined, settings = {}): Promise<Choice> {
+async function choose(wish: SandboxRequest, confine: string | undefined, settings = {}): Promise<SandboxChoice> {
   const { folder, python } = machineWith(confine);
   const choice = await chooseSandbox(wish, python, optionsIn(folder, settings));
   onTestFinished(() => choice.sandbox?.close());
@@ -111,14 +116,14 @@ describe.skipIf(process.platform !== 'linux')('whether code is confined', () => 
 describe.skipIf(process.platform !== 'linux')('a try to confine', () => {
   it('needs a Python', async () => {
     const { folder } = machineWith(CAN);
-    expect(await tryToConfine(await lookAtMachine(), undefined, optionsIn(folder))).toEqual({
+    expect(await tryToConfine(await detectHostCapabilities(), undefined, optionsIn(folder))).toEqual({
       problem: 'there is no Python',
     });
   });
 
   it('tells what the machine is, where it is no Linux', async () => {
     const { folder, python } = machineWith(CAN);
-    const machine = { ...(await lookAtMachine()), platform: 'darwin' as const };
+    const machine = { ...(await detectHostCapabilities()), platform: 'darwin' as const };
     expect(await tryToConfine(machine, python, optionsIn(folder))).toEqual({ problem: 'darwin has no namespaces' });
   });
 
@@ -128,13 +133,13 @@ describe.skipIf(process.platform !== 'linux')('a try to confine', () => {
     ['takes nonsense for a failure', 'echo nonsense', 'JSON'],
   ])('%s', async (_, confine, problem) => {
     const { folder, python } = machineWith(confine);
-    const tried = await tryToConfine(await lookAtMachine(), python, optionsIn(folder));
+    const tried = await tryToConfine(await detectHostCapabilities(), python, optionsIn(folder));
     expect(tried).toEqual({ problem: expect.stringContaining(problem) });
   });
 
   it.each([CAN, CANNOT])('leaves none of its files behind', async (confine) => {
     const { folder, python } = machineWith(confine);
-    const tried = await tryToConfine(await lookAtMachine(), python, optionsIn(folder));
+    const tried = await tryToConfine(await detectHostCapabilities(), python, optionsIn(folder));
     if ('sandbox' in tried) await tried.sandbox.close();
     expect(existsSync(join(folder, 'run', 'c', 'z'))).toBe(true);
     expect(readdirSync(join(folder, 'run', 'c', 'z'))).toEqual([]);

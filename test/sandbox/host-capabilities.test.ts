@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { describe, expect, it, vi } from 'vitest';
-import { adviceFor, lookAtMachine, type Machine } from '../../src/sandbox/host-capabilities.ts';
+import { adviceFor, detectHostCapabilities, type HostCapabilities } from '../../src/sandbox/host-capabilities.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-const MACHINE: Machine = {
+const MACHINE: HostCapabilities = {
   platform: 'linux',
   kernel: '6.1.0',
   bubblewrap: { path: '/usr/bin/bwrap', version: '0.8.0' },
@@ -15,7 +15,8 @@ const MACHINE: Machine = {
   distribution: ['debian'],
 };
 
-const advice = (different: Partial<Machine>, problem = 'it failed') => adviceFor({ ...MACHINE, ...different }, problem);
+const advice = (different: Partial<HostCapabilities>, problem = 'it failed') =>
+  adviceFor({ ...MACHINE, ...different }, problem);
 
 describe('the advice for a machine without bubblewrap', () => {
   it.each([
@@ -84,7 +85,7 @@ describe('the advice for a machine that has no namespaces for us', () => {
 
 describe.skipIf(process.platform !== 'linux')('this machine', () => {
   it('is described', async () => {
-    const machine = await lookAtMachine();
+    const machine = await detectHostCapabilities();
     expect(machine).toMatchObject({ platform: 'linux', kernel: release() });
     expect(machine.distribution.every((name) => /^[a-z0-9._-]+$/.test(name))).toBe(true);
     const text = existsSync('/etc/os-release') ? readFileSync('/etc/os-release', 'utf8') : '';
@@ -96,7 +97,7 @@ describe.skipIf(process.platform !== 'linux')('this machine', () => {
   it('has no bubblewrap where PATH has none', async () => {
     vi.stubEnv('PATH', temporaryFolder());
     try {
-      expect((await lookAtMachine()).bubblewrap).toBeUndefined();
+      expect((await detectHostCapabilities()).bubblewrap).toBeUndefined();
     } finally {
       vi.unstubAllEnvs();
     }

@@ -2,12 +2,17 @@ import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openStore, type SavedInterpreter, type SessionRow, type Store } from '../../src/sessions/session-store.ts';
+import {
+  openSessionStore,
+  type SavedInterpreter,
+  type SessionRow,
+  type SessionStore,
+} from '../../src/sessions/session-store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { makeRecord } from './make-record.ts';
 
-function open(folder: string): Store {
-  const store = openStore(folder);
+function open(folder: string): SessionStore {
+  const store = openSessionStore(folder);
   onTestFinished(() => {
     try {
       store.close();
@@ -62,7 +67,7 @@ describe('a store', () => {
 
   it('has everything when it is opened again', () => {
     const folder = join(temporaryFolder(), 'data');
-    const first = openStore(folder);
+    const first = openSessionStore(folder);
     first.putSession(session());
     first.putExecution(makeRecord({ session: 'one', code: 'print("żółw 🐢")' }), 17);
     first.putInterpreter('/project', 'one', interpreter());
@@ -260,11 +265,11 @@ describe('a store of another version', () => {
 
   it('that is newer is refused with what to do, and stays as it is', () => {
     const folder = join(temporaryFolder(), 'data');
-    openStore(folder).close();
+    openSessionStore(folder).close();
     const db = new Database(join(folder, 'cuvette.db'));
     db.exec('PRAGMA user_version = 99');
     db.close();
-    expect(() => openStore(folder)).toThrow(/newer Cuvette.*version 99/);
+    expect(() => openSessionStore(folder)).toThrow(/newer Cuvette.*version 99/);
     const again = new Database(join(folder, 'cuvette.db'));
     expect(again.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: 99 });
     again.close();

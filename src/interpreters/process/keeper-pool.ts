@@ -11,7 +11,7 @@ import type { LiveInterpreter } from '../interpreter.ts';
 import { connectDriver } from '../python/driver.ts';
 import type { ZygoteSpec, Zygotes } from '../python/zygotes.ts';
 
-export interface Runners {
+export interface KeeperPool {
   /** A keeper for one call, and the Python beside it as of now; `stop` gives the keeper back. */
   borrow(): Promise<{ keeper: LiveInterpreter; python: string }>;
   /** Makes one ahead of the next call; those of another Python than that of now end. */
@@ -19,7 +19,7 @@ export interface Runners {
   close(): Promise<void>;
 }
 
-interface Runner {
+interface PooledKeeper {
   keeper: LiveInterpreter;
   /** The zygote that it comes from, whose files programs see. */
   origin: string;
@@ -32,19 +32,19 @@ const MOST_IDLE = 16;
 /** Confined ones that are made ahead of calls. */
 const READY = 4;
 
-export function createRunners(
+export function createKeeperPool(
   runtime: string,
   zygotes: Zygotes,
   spec: () => Promise<ZygoteSpec>,
   sandbox?: Sandbox,
-): Runners {
-  const idle: Runner[] = [];
-  const all = new Set<Runner>();
+): KeeperPool {
+  const idle: PooledKeeper[] = [];
+  const all = new Set<PooledKeeper>();
   let count = 0;
   let starting = 0;
   let isClosed = false;
 
-  async function start(from: ZygoteSpec): Promise<Runner> {
+  async function start(from: ZygoteSpec): Promise<PooledKeeper> {
     count += 1;
     const socket = join(sandbox?.runtime ?? runtime, 'k', `r.${process.pid}.${count}`, 'sock');
     const owner: [number, string] = [process.pid, findProcess(process.pid)?.started ?? ''];
@@ -58,7 +58,7 @@ export function createRunners(
     });
     const keeper = await connectDriver(socket);
     if (!keeper) throw new Error('the keeper of a program ended as soon as it had started');
-    const runner: Runner = { keeper, origin: originOf(from), isBusy: false, isLost: false, onLost: [] };
+    const runner: PooledKeeper = { keeper, origin: originOf(from), isBusy: false, isLost: false, onLost: [] };
     all.add(runner);
     keeper.onLost(() => {
       runner.isLost = true;
@@ -68,7 +68,7 @@ export function createRunners(
     return runner;
   }
 
-  async function giveBack(runner: Runner): Promise<void> {
+  async function giveBack(runner: PooledKeeper): Promise<void> {
     if (runner.isLost || idle.includes(runner)) return;
     if (sandbox) {
       const ending = runner.keeper.stop();
@@ -96,7 +96,7 @@ export function createRunners(
       });
   }
 
-  function lend(runner: Runner): LiveInterpreter {
+  function lend(runner: PooledKeeper): LiveInterpreter {
     const { keeper } = runner;
     return {
       ...keeper,
@@ -119,7 +119,7 @@ export function createRunners(
   }
 
   /** The next one that can be lent; those that come from elsewhere have not got what programs are promised, and end. */
-  function take(origin: string): Runner | undefined {
+  function take(origin: string): PooledKeeper | undefined {
     for (let runner = idle.pop(); runner; runner = idle.pop()) {
       if (runner.isLost) continue;
       if (runner.origin === origin) return runner;

@@ -8,7 +8,7 @@ import { readLines, writeLines } from '../../json-lines.ts';
 import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreter.ts';
 import { type DriverMessage, type Hello, parseMessage, toEvent } from './messages.ts';
 
-const ACKNOWLEDGE_WITHIN = 20;
+const ACKNOWLEDGE_WITHIN_MS = 20;
 
 /** Connects to a driver that listens on this socket; undefined if none does. */
 export async function connectDriver(path: string): Promise<LiveInterpreter | undefined> {
@@ -128,7 +128,7 @@ function createDriver(socket: Socket, hello: Hello) {
     proceed: () => send({ op: 'continue' }),
     acknowledge(seq) {
       acknowledged = Math.max(seq, acknowledged ?? 0);
-      timer ??= setTimeout(send, ACKNOWLEDGE_WITHIN);
+      timer ??= setTimeout(send, ACKNOWLEDGE_WITHIN_MS);
     },
     answerInstall: (module, answer) => send({ op: 'answer', name: module, ...answer }),
     async variables(): Promise<Variable[]> {

@@ -6,13 +6,13 @@ import { packageFile } from '../../package-root.ts';
 
 const PROBE = packageFile('python', 'cuvette_driver', 'place.py');
 
-export interface PlaceAnswer {
+export interface WorkspaceMountAnswer {
   isPossible: boolean;
   /** Why not. */
   problem: string | null;
 }
 
-export async function probePlace(python: string): Promise<PlaceAnswer> {
+export async function probeWorkspaceMount(python: string): Promise<WorkspaceMountAnswer> {
   try {
     await promisify(execFile)(python, ['-S', '-E', PROBE], { timeout: 20_000, cwd: '/' });
     return { isPossible: true, problem: null };

@@ -15,8 +15,8 @@ import { VERSION } from '../../version.ts';
 import { openSocket } from './driver.ts';
 
 const DRIVER = packageFile('python', 'cuvette_driver', '__main__.py');
-const PATIENCE = 20_000;
-const LAST_STEPS = 3000;
+const START_TIMEOUT_MS = 20_000;
+const DISMISS_TIMEOUT_MS = 3000;
 
 export interface ZygoteSpec {
   python: string;
@@ -164,7 +164,7 @@ async function launch(spec: ZygoteSpec, folder: string, path: string, start: Sta
     failure = `it ended with ${signal ?? `code ${code}`}`;
   });
   child.unref();
-  const deadline = Date.now() + PATIENCE;
+  const deadline = Date.now() + START_TIMEOUT_MS;
   for (let wait = 2; Date.now() < deadline; wait = Math.min(wait * 1.5, 50)) {
     const socket = await openSocket(path);
     if (socket) return socket;
@@ -215,7 +215,7 @@ function talkTo(socket: Socket, spec: ZygoteSpec, folder: string): Zygote {
       });
       await closed;
       // Its folder is the last thing that it removes.
-      const deadline = Date.now() + LAST_STEPS;
+      const deadline = Date.now() + DISMISS_TIMEOUT_MS;
       while (isAwaited && existsSync(folder) && Date.now() < deadline) await sleep(10);
     },
   };

@@ -2,7 +2,7 @@
 
 import { constants } from 'node:os';
 import * as z from 'zod';
-import type { Ending, StopReason } from '../../interpreters/interpreter.ts';
+import type { ExitReport, StopReason } from '../../interpreters/interpreter.ts';
 
 /** Of the tool `get_output`. */
 export const endedSchema = z.object({
@@ -32,7 +32,7 @@ const SAID_HERE = [
   'broken-channel',
 ];
 
-export function endingOf(ended: Ended, errorName: string | undefined): Ending {
+export function endingOf(ended: Ended, errorName: string | undefined): ExitReport {
   const { reason, wall_seconds, cpu_seconds, peak_memory_bytes, ended_processes } = ended;
   const measured = {
     wall: wall_seconds ?? 0,
@@ -67,7 +67,7 @@ function stopReasonOf({ outcome, reason }: Ended): StopReason | undefined {
   return reason?.code === 'output-limit' ? 'output-limit' : undefined;
 }
 
-function deathOf({ reason, exit_code }: Ended): NonNullable<Ending['death']> {
+function deathOf({ reason, exit_code }: Ended): NonNullable<ExitReport['death']> {
   if (reason?.code === 'process-exit') return { exit: exit_code, signal: null, oom: false };
   const [signal = 'SIGKILL'] = Object.entries(constants.signals).find(([, number]) => 128 + number === exit_code) ?? [];
   return { exit: null, signal, oom: reason?.code === 'oom' };

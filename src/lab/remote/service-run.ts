@@ -1,7 +1,7 @@
 /** One run of code in a service elsewhere: its outputs as they come, each once, the ways to stop it, and how it ended. */
 
 import { once } from 'node:events';
-import type { Ending, Output, StopReason } from '../../interpreters/interpreter.ts';
+import type { ExitReport, Output, StopReason } from '../../interpreters/interpreter.ts';
 import type { ServiceClient, ServiceEvent, ServiceSession } from './service-client.ts';
 import { endedSchema, endingOf, remarksOn } from './service-ending.ts';
 
@@ -21,7 +21,7 @@ export interface ServiceRun {
   /** Interrupts it, now or as soon as it is on its way. */
   stop(why: StopReason): void;
   /** Runs it when its turn has come. One that is stopped before that ends at once, and never runs. */
-  ending(turn: Promise<unknown>): Promise<Ending>;
+  ending(turn: Promise<unknown>): Promise<ExitReport>;
 }
 
 /** Where it runs. */
@@ -76,7 +76,7 @@ export function createServiceRun({
     if (told.characters() > limit) stop('output-limit');
   }
 
-  async function ending(turn: Promise<unknown>): Promise<Ending> {
+  async function ending(turn: Promise<unknown>): Promise<ExitReport> {
     await unless(AbortSignal.any([signal, halted.signal]), turn);
     signal.throwIfAborted();
     if (stopped) return neverRun(stopped);
@@ -114,7 +114,7 @@ async function unless(signal: AbortSignal, turn: Promise<unknown>): Promise<void
   over.abort();
 }
 
-function neverRun(why: StopReason): Ending {
+function neverRun(why: StopReason): ExitReport {
   return { status: 'error', stopped: { why, rung: 'interrupted' }, wall: 0, cpu: 0, peak: 0, ended: [] };
 }
 

@@ -4,7 +4,7 @@ import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { nanoid } from 'nanoid';
 import { asStorageError, moveInto } from '../../files/durable-write.ts';
-import { removeLeftBehind } from '../../stale-files.ts';
+import { removeStaleFiles } from '../../stale-files.ts';
 
 /** Begins the names of what is being written. */
 const INCOMING = '.incoming-';
@@ -52,7 +52,7 @@ export interface IncomingFolder {
 
 export async function createIncomingFolder(parent: string): Promise<IncomingFolder> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
-  await removeLeftBehind(parent, isIncoming);
+  await removeStaleFiles(parent, isIncoming);
   const path = join(parent, INCOMING + nanoid());
   await mkdir(path, { mode: 0o700 });
   const discard = () => rm(path, { recursive: true, force: true });

@@ -10,7 +10,7 @@ import { parseGuarded } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
 import { privateFolder } from '../../paths.ts';
 import { findProcess } from '../../process-tree.ts';
-import { lineageOf } from '../../sessions/find-agent.ts';
+import { ancestorsUpToAgent } from '../../sessions/find-agent.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
 import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
@@ -98,7 +98,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
     server.once('error', reject);
     server.listen(path, resolve);
   });
-  const lineage = kind === 'agent' ? lineageOf(process.pid) : [];
+  const lineage = kind === 'agent' ? ancestorsUpToAgent(process.pid) : [];
   const removeRecord = writeRecord(runtime, {
     pid: process.pid,
     started: findProcess(process.pid)?.started ?? '',

@@ -6,8 +6,8 @@ import { nanoid } from 'nanoid';
 import type { Config } from '../../config.ts';
 import type { FileStore } from '../../files/file-store.ts';
 import type { Logger } from '../../log.ts';
-import type { Foundation } from '../../sessions/server-resources.ts';
-import type { Calls } from '../../sessions/service-calls.ts';
+import type { ServerResources } from '../../sessions/server-resources.ts';
+import type { ServiceCalls } from '../../sessions/service-calls.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
 import type { McpHttp } from '../mcp/http.ts';
 import type { Access } from './access.ts';
@@ -28,9 +28,9 @@ import { createVersions } from './versions.ts';
 export interface AppOptions {
   config: Config;
   access: Access;
-  foundation: Foundation;
+  resources: ServerResources;
   shared: SharedSessions;
-  calls: Calls;
+  calls: ServiceCalls;
   metrics: Metrics;
   files: FileStore;
   logs: StreamLogs;
@@ -44,8 +44,8 @@ export interface AppOptions {
 }
 
 export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
-  const { config, access, foundation, shared, calls, metrics, files, logs, mcp, log } = options;
-  const { environment } = foundation;
+  const { config, access, resources, shared, calls, metrics, files, logs, mcp, log } = options;
+  const { environment } = resources;
   metrics.gauge('cuvette_sessions_live', 'Sessions that are open now.', () => shared.size);
   const versions = createVersions(environment, options.searchPath);
   const exec = { calls, shared, versions, silence: config.keepAlive * 1000, log };

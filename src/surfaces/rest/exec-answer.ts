@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import type { ExecutionRecord } from '../../sessions/execution-record.ts';
 import type { FileReference } from '../../sessions/file-references.ts';
 import { endsLine, isLong, joinTexts, type Text } from '../../sessions/long-text.ts';
-import type { CallResult, OutputFile, RunningCall } from '../../sessions/service-calls.ts';
+import type { OutputFile, RunningServiceCall, ServiceCallResult } from '../../sessions/service-calls.ts';
 
 const outputFile = z
   .object({
@@ -58,8 +58,8 @@ export const execAnswer = z
 export type ExecAnswer = z.infer<typeof execAnswer>;
 
 export function toAnswer(
-  call: RunningCall,
-  result: CallResult,
+  call: RunningServiceCall,
+  result: ServiceCallResult,
   about: { language: string; version: string; isHinted: boolean },
 ): ExecAnswer {
   const { shared } = call;

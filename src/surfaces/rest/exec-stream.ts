@@ -9,7 +9,7 @@ import { CuvetteError, messageOf } from '../../errors.ts';
 import type { Output } from '../../interpreters/interpreter.ts';
 import type { Execution } from '../../sessions/execution.ts';
 import { streamOf, textOf } from '../../sessions/output-text.ts';
-import type { RunningCall } from '../../sessions/service-calls.ts';
+import type { RunningServiceCall } from '../../sessions/service-calls.ts';
 import type { SharedSession } from '../../sessions/shared-sessions.ts';
 import { goneSignal } from './caller.ts';
 import { eventStream } from './event-stream.ts';
@@ -106,7 +106,7 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
 }
 
 /** Writes down what an execution gives, from its first event to `done`, or until it is told to stop. */
-function record(call: RunningCall, log: StreamLog, answer: Promise<object>): () => void {
+function record(call: RunningServiceCall, log: StreamLog, answer: Promise<object>): () => void {
   const { execution, shared } = call;
   const session_id = shared.session.id;
   const add = (event: object) => log.add(JSON.stringify(event));
@@ -124,7 +124,7 @@ function record(call: RunningCall, log: StreamLog, answer: Promise<object>): () 
 }
 
 /** A call of which this server knows only the record. */
-function keptCall(shared: SharedSession, number: number): RunningCall {
+function keptCall(shared: SharedSession, number: number): RunningServiceCall {
   const execution = shared.session.execution(number);
   const rest = { files: [], deleted: [], problems: [] };
   const finished = execution.done.then((record) => ({ record, ...textsOf(execution), ...rest }));

@@ -3,7 +3,7 @@
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { Calls, RunningCall } from '../../sessions/service-calls.ts';
+import type { RunningServiceCall, ServiceCalls } from '../../sessions/service-calls.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
 import { goneSignal } from './caller.ts';
 import { type ExecAnswer, execAnswer, toAnswer } from './exec-answer.ts';
@@ -17,7 +17,7 @@ import { refuseInvalid } from './problem.ts';
 import type { Versions } from './versions.ts';
 
 export interface ExecOptions {
-  calls: Calls;
+  calls: ServiceCalls;
   shared: SharedSessions;
   versions: Versions;
   /** Milliseconds of silence after which a caller is sent a sign of life. */
@@ -60,7 +60,7 @@ export function execRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     const body = c.req.valid('json');
     const principal = c.get('principal');
     const gone = goneSignal(c);
-    let call: RunningCall | undefined;
+    let call: RunningServiceCall | undefined;
     const run = async () => {
       call = await options.calls.start(toCall(body, principal, gone));
       return bodyOf(call, answerOf(call, body, options));
@@ -81,7 +81,7 @@ export function execRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
 }
 
 /** An answer that holds what the call printed until it is sent. */
-export async function bodyOf(call: RunningCall, answer: Promise<object>): Promise<JsonBody> {
+export async function bodyOf(call: RunningServiceCall, answer: Promise<object>): Promise<JsonBody> {
   try {
     return jsonBody(await answer, call.printed);
   } catch (error) {
@@ -92,7 +92,7 @@ export async function bodyOf(call: RunningCall, answer: Promise<object>): Promis
 
 /** Waits for the end of a call. */
 export async function answerOf(
-  call: RunningCall,
+  call: RunningServiceCall,
   body: Pick<ExecBody, 'lang' | 'runtime_session_hint'>,
   options: ExecOptions,
 ): Promise<ExecAnswer> {

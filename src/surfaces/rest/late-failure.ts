@@ -1,11 +1,11 @@
 /** What a caller is told of an error that comes when the status 200 is sent already: an answer that every client shows, with the error in `stderr`. */
 
 import type { Logger } from '../../log.ts';
-import type { RunningCall } from '../../sessions/service-calls.ts';
+import type { RunningServiceCall } from '../../sessions/service-calls.ts';
 import { explain } from './problem.ts';
 
 /** Without `session_id` if the error came before there was a session. */
-export function lateFailure(error: unknown, call: RunningCall | undefined, log: Logger): object {
+export function lateFailure(error: unknown, call: RunningServiceCall | undefined, log: Logger): object {
   const { code, sentence } = explain(error);
   log[code === 'internal' ? 'error' : 'debug']({ err: error }, 'request failed after its answer had begun');
   const stderr = `${sentence}\n`;

@@ -6,7 +6,7 @@
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../../errors.ts';
-import type { RunningCall } from '../../sessions/service-calls.ts';
+import type { RunningServiceCall } from '../../sessions/service-calls.ts';
 import type { SharedSession } from '../../sessions/shared-sessions.ts';
 import {
   bashPrelude,
@@ -102,7 +102,7 @@ const cancellation = createRoute({
 interface Run {
   owner: string;
   requestId: string | undefined;
-  call: RunningCall;
+  call: RunningServiceCall;
   channel: ToolChannel;
   /** Names in the program to names of the tools. */
   tools: Map<string, string>;

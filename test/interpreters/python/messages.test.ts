@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Ending, InterpreterEvent } from '../../../src/interpreters/interpreter.ts';
+import type { ExitReport, InterpreterEvent } from '../../../src/interpreters/interpreter.ts';
 import { parseMessage, toEvent } from '../../../src/interpreters/python/messages.ts';
 
 const eventOf = (message: object): InterpreterEvent | undefined => {
@@ -21,7 +21,7 @@ const done = {
 };
 const death = { exit: null, signal: 'SIGSEGV', oom: false, cpu: 4, peak: 5 };
 
-function endingOf(different: object): Ending | undefined {
+function endingOf(different: object): ExitReport | undefined {
   const event = eventOf({ ...done, ...different });
   return event?.kind === 'done' ? event.ending : undefined;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Ended, endingOf, remarksOn } from '../../../src/lab/remote/service-ending.ts';
-import { judge } from '../../../src/sessions/ending.ts';
+import { endingFrom } from '../../../src/sessions/ending.ts';
 
 const WELL: Ended = {
   outcome: 'ok',
@@ -43,7 +43,7 @@ describe('judged here, an ending has the outcome, the reason and the exit code t
     ['oom', badly('oom', { ...dead, exit_code: 137 })],
     ['broken-channel', badly('broken-channel', dead)],
   ])('%s', (code, ended) => {
-    const verdict = judge(endingOf(ended, 'ValueError'), { timeout: 1, maxOutput: 10 });
+    const verdict = endingFrom(endingOf(ended, 'ValueError'), { timeout: 1, maxOutput: 10 });
     expect([verdict.outcome, verdict.reason?.code ?? 'ok', verdict.exitCode, verdict.variablesSurvived]).toEqual([
       ended.outcome,
       code,

@@ -1,10 +1,10 @@
 /** Code beside the model, by the names that callers give their runs. Runs wait for each other; one that is stopped while it waits never begins. */
 
-import type { Ending } from '../../../interpreters/interpreter.ts';
+import type { ExitReport } from '../../../interpreters/interpreter.ts';
 import type { CodeRunner } from '../../workbench.ts';
 import type { TorchInterpreter } from './torch-interpreter.ts';
 
-const NEVER_BEGAN: Ending = {
+const NEVER_BEGAN: ExitReport = {
   status: 'error',
   errorName: 'KeyboardInterrupt',
   stopped: { why: 'cancelled', rung: 'interrupted' },
