@@ -75,7 +75,7 @@ export function infoRoutes(options: InfoOptions): OpenAPIHono<RestEnv> {
         version: VERSION,
         sandbox,
         active_sessions: shared.size,
-        cleaned_sessions: shared.cleaned,
+        cleaned_sessions: shared.evicted,
         max_sessions: settings.maxSessions,
         execution_timeout: settings.timeout,
         uploads_dir: settings.files,
