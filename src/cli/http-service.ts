@@ -10,10 +10,10 @@ import { openSpills } from '../files/spill.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
 import type { Logger } from '../log.ts';
 import type { Admission } from '../sessions/admission.ts';
-import { createPrincipalSessions, hasDefault } from '../sessions/principal-sessions.ts';
 import type { ServerResources } from '../sessions/server-resources.ts';
 import { createServiceCalls } from '../sessions/service-calls.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import { createWorkspaceFiles } from '../sessions/workspace-files.ts';
 import { createMcpHttp } from '../surfaces/mcp/http.ts';
 import { createAccess, isOpenToPages, OPEN_TO_PAGES } from '../surfaces/rest/access.ts';
 import { createApp } from '../surfaces/rest/app.ts';
@@ -85,16 +85,14 @@ export async function openHttpService(options: {
   });
   const { shared, description } = sessions;
   const calls = createServiceCalls({
-    shared,
-    files,
+    sharedSessions: shared,
+    workspaceFiles: createWorkspaceFiles({ files, largestOutput: config.maxUpload, quota: config.sessionQuota }),
     spills,
     admission,
-    largestOutput: config.maxUpload,
-    quota: config.sessionQuota,
+    about: { environment: resources.environment, sandbox: description, startedAt: Date.now() },
   });
-  const tooled = { shared, calls, resources, sandbox: description, startedAt: Date.now() };
   const mcp = createMcpHttp({
-    sessionsFor: (principal) => createPrincipalSessions(principal.id, tooled),
+    sessionsFor: (principal) => calls.sessionsOf(principal.id),
     log,
     lab: lab && { tools: lab.tools, listingOf: (principal) => lab.listingOf(principal.id) },
     // Whoever calls without a key is on this machine, and so is its shell.
@@ -133,7 +131,7 @@ export async function openHttpService(options: {
     agents:
       owner === undefined
         ? undefined
-        : { url, sessions: createPrincipalSessions(owner, tooled), isUsed: () => hasDefault(owner, shared) },
+        : { url, sessions: calls.sessionsOf(owner), isUsed: () => calls.hasDefault(owner) },
     sandbox: description,
     warm,
     access: access.describe(),

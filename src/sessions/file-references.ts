@@ -23,12 +23,8 @@ export interface ReferredFile {
 }
 
 export interface FileReferences {
-  /** In the order of the call. `names` has those that the references give, checked. */
-  find(
-    references: FileReference[],
-    names: (string | undefined)[],
-    user: FileUser,
-  ): { found: ReferredFile[]; problems: string[] };
+  /** In the order of the call, with a sentence on each that is not found. */
+  find(references: FileReference[], user: FileUser): { found: ReferredFile[]; problems: string[] };
   /** Notes that code has removed files of these names, so that the client's next call does not bring them back. */
   noteRemovals(referred: ReferredFile[], gone: string[]): void;
 }
@@ -52,13 +48,13 @@ export function createFileReferences(files: FileStore): FileReferences {
   }
 
   return {
-    find(references, names, user) {
+    find(references, user) {
       const problems: string[] = [];
-      const found = references.flatMap((reference, index) => {
+      const found = references.flatMap((reference) => {
         const file = files.find(reference.id);
-        const name = names[index] ?? file?.name;
+        const name = reference.name ?? file?.name;
         if (!file || name === undefined || !isAllowed(file, user, reference.resource)) {
-          problems.push(`The file ${names[index] ?? reference.id} is no longer kept here; upload it again.`);
+          problems.push(`The file ${reference.name ?? reference.id} is no longer kept here; upload it again.`);
           return [];
         }
         if (isOfOneConversation(file, reference) && files.isRemoved(file, name)) {

@@ -4,7 +4,8 @@ import { z } from '@hono/zod-openapi';
 import type { ExecutionRecord } from '../../sessions/execution-record.ts';
 import type { FileReference } from '../../sessions/file-references.ts';
 import { endsLine, isLong, joinTexts, type Text } from '../../sessions/long-text.ts';
-import type { OutputFile, RunningServiceCall, ServiceCallResult } from '../../sessions/service-calls.ts';
+import type { RunningServiceCall, ServiceCallResult } from '../../sessions/service-calls.ts';
+import type { OutputFile } from '../../sessions/workspace-files.ts';
 
 const outputFile = z
   .object({
@@ -62,17 +63,17 @@ export function toAnswer(
   result: ServiceCallResult,
   about: { language: string; version: string; isHinted: boolean },
 ): ExecAnswer {
-  const { shared } = call;
+  const { sharedSession } = call;
   const { record, stdout, files, deleted, problems } = result;
   const stderr = withReason(result.stderr, record);
   const status = statusOf(record);
   const milliseconds = (seconds: number | null) => (seconds === null ? null : Math.round(seconds * 1000));
   const message = [record.reason?.message, ...record.notes, ...installedNotes(record), ...problems].filter(Boolean);
   return {
-    session_id: shared.session.id,
+    session_id: sharedSession.session.id,
     stdout,
     stderr,
-    files: files.map((one) => toFile(one, shared.seen)),
+    files: files.map((one) => toFile(one, sharedSession.seen)),
     ...(deleted.length > 0 && { deleted_files: deleted }),
     ...(status === 'OL' && { status }),
     run: {
@@ -91,8 +92,8 @@ export function toAnswer(
     language: about.language,
     version: about.version,
     ...(about.isHinted && {
-      runtime_session_id: shared.session.id,
-      runtime_status: shared.isNew ? 'new' : 'reused',
+      runtime_session_id: sharedSession.session.id,
+      runtime_status: sharedSession.isNew ? 'new' : 'reused',
     }),
   };
 }

@@ -59,7 +59,7 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
     gone.addEventListener('abort', () => stop.abort(), { once: true });
     try {
       const call = await options.calls.start(toCall(given, principal, given.background ? undefined : stop.signal));
-      const log = logs.begin(call.shared.session.id, call.execution.record.number, principal.id);
+      const log = logs.begin(call.sharedSession.session.id, call.execution.record.number, principal.id);
       record(call, log, answerOf(call, given, options));
       const onEnd = (isWhole: boolean) => {
         if (!isWhole) stop.abort();
@@ -107,8 +107,8 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
 
 /** Writes down what an execution gives, from its first event to `done`, or until it is told to stop. */
 function record(call: RunningServiceCall, log: StreamLog, answer: Promise<object>): () => void {
-  const { execution, shared } = call;
-  const session_id = shared.session.id;
+  const { execution, sharedSession } = call;
+  const session_id = sharedSession.session.id;
   const add = (event: object) => log.add(JSON.stringify(event));
   add({ type: 'session', session_id, execution: execution.record.number });
   for (const output of execution.transcript.outputs) add(eventOf(output));
@@ -128,7 +128,7 @@ function keptCall(shared: SharedSession, number: number): RunningServiceCall {
   const execution = shared.session.execution(number);
   const rest = { files: [], deleted: [], problems: [] };
   const finished = execution.done.then((record) => ({ record, ...textsOf(execution), ...rest }));
-  return { shared, execution, finished, printed: { size: 0, release() {} } };
+  return { sharedSession: shared, execution, finished, printed: { size: 0, release() {} } };
 }
 
 /** What is kept of the text: of a very long one, not all. */

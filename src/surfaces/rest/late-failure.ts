@@ -11,7 +11,7 @@ export function lateFailure(error: unknown, call: RunningServiceCall | undefined
   const stderr = `${sentence}\n`;
   const nothing = { signal: null, memory: null, cpu_time: null, wall_time: null };
   return {
-    ...(call && { session_id: call.shared.session.id }),
+    ...(call && { session_id: call.sharedSession.session.id }),
     stdout: '',
     stderr,
     files: [],

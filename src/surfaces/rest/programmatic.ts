@@ -248,7 +248,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     run.abandoned = setTimeout(run.stop, ABANDONED);
     return {
       status: 'tool_call_required',
-      session_id: run.call.shared.session.id,
+      session_id: run.call.sharedSession.session.id,
       continuation_token: token,
       tool_calls,
     };
