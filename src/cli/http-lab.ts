@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { admitted, createCallersLabs } from '../lab/callers-labs.ts';
 import { createLabInterpreters } from '../lab/lab-interpreters.ts';
 import type { Paths } from '../paths.ts';
-import type { LabInterpreters } from '../sessions/interpreter-pool.ts';
+import type { LabInterpreters } from '../sessions/interpreter-catalog.ts';
 import type { Tool } from '../tools/define-tool.ts';
 import { createLabTools } from '../tools/lab.ts';
 import { WORKSPACE_FILES } from '../tools/lab-files.ts';

@@ -6,7 +6,7 @@ import { zygoteSpec } from '../interpreters/python/environment.ts';
 import { probeWorkspaceMount } from '../interpreters/python/workspace-mount.ts';
 import { isLoopback } from '../loopback.ts';
 import { ownFolder } from '../paths.ts';
-import type { LabInterpreters } from '../sessions/interpreter-pool.ts';
+import type { LabInterpreters } from '../sessions/interpreter-catalog.ts';
 import type { ServerResources } from '../sessions/server-resources.ts';
 import { createSharedSessions, type SharedSessions } from '../sessions/shared-sessions.ts';
 import { openConfinement } from './confinement.ts';

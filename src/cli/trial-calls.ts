@@ -6,7 +6,7 @@ import { LANGUAGES } from '../interpreters/process/languages.ts';
 import { type EnvironmentState, standingEnvironment } from '../interpreters/python/environment.ts';
 import type { Paths } from '../paths.ts';
 import { withoutSecrets } from '../sessions/environment-variables.ts';
-import { BUILTIN } from '../sessions/interpreter-pool.ts';
+import { BUILTIN } from '../sessions/interpreter-catalog.ts';
 import { createServerResources } from '../sessions/server-resources.ts';
 import type { SharedSessions } from '../sessions/shared-sessions.ts';
 import { openServiceSessions } from './service-sessions.ts';

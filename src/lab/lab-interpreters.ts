@@ -1,6 +1,6 @@
 /** The Pythons of attached labs by the names under which sessions know them: `colab`, and `colab:NAME` for a named lab session. */
 
-import type { LabInterpreters } from '../sessions/interpreter-pool.ts';
+import type { LabInterpreters } from '../sessions/interpreter-catalog.ts';
 import { DEFAULT, type Labs } from './labs.ts';
 
 const NAME = /^colab(?::(.+))?$/;

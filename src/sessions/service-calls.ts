@@ -11,7 +11,7 @@ import { type CollectedOutput, collectOutput } from './collected-output.ts';
 import type { Execution } from './execution.ts';
 import type { ExecutionRecord } from './execution-record.ts';
 import type { FileReference } from './file-references.ts';
-import { BUILTIN } from './interpreter-pool.ts';
+import { BUILTIN } from './interpreter-catalog.ts';
 import type { Text } from './long-text.ts';
 import { NEW, type Sessions } from './sessions.ts';
 import type { SessionChoice, SharedSession, SharedSessions } from './shared-sessions.ts';

@@ -16,7 +16,8 @@ import {
 } from './ending.ts';
 import { createExecution, type Execution } from './execution.ts';
 import type { ExecutionRecord } from './execution-record.ts';
-import { BUILTIN, createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
+import { BUILTIN } from './interpreter-catalog.ts';
+import { createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
 import type { SessionStore } from './session-store.ts';
 
 export interface ExecuteRequest {

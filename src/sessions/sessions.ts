@@ -18,7 +18,7 @@ import { confinedVariables, harmlessVariables, ownVariables, withoutSecrets } fr
 import type { Execution } from './execution.ts';
 import type { ExecutionRecord } from './execution-record.ts';
 import { ancestorsUpToAgent } from './find-agent.ts';
-import type { LabInterpreters } from './interpreter-pool.ts';
+import type { LabInterpreters } from './interpreter-catalog.ts';
 import { createLiveSessions, type LiveSession } from './live-sessions.ts';
 import { createServerResources, type ServerResources } from './server-resources.ts';
 import { createSession, type ExecuteRequest, type Session } from './session.ts';

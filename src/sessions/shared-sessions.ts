@@ -15,7 +15,7 @@ import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
 import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { confinedVariables, harmlessVariables, withoutSecrets } from './environment-variables.ts';
-import type { LabInterpreters } from './interpreter-pool.ts';
+import type { LabInterpreters } from './interpreter-catalog.ts';
 import { createLiveSessions, type LiveSession } from './live-sessions.ts';
 import type { ServerResources } from './server-resources.ts';
 import { createSession, type Session } from './session.ts';

@@ -1,7 +1,7 @@
 /** Interpreters of the user's own: `add_interpreter`, `stop_interpreter`, `list_interpreters`. */
 
 import * as z from 'zod';
-import type { InterpreterListing } from '../sessions/interpreter-listing.ts';
+import type { InterpreterListing } from '../sessions/interpreter-catalog.ts';
 import * as shared from './arguments.ts';
 import { defineTool } from './define-tool.ts';
 

@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { findProcess } from '../../process-tree.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { LiveInterpreter } from '../interpreter.ts';
-import { connectDriver } from '../python/driver.ts';
 import type { ZygoteSpec, Zygotes } from '../python/zygotes.ts';
 
 export interface KeeperPool {
@@ -56,7 +55,7 @@ export function createKeeperPool(
       startup: null,
       owner,
     });
-    const keeper = await connectDriver(socket);
+    const keeper = await zygotes.connect(socket);
     if (!keeper) throw new Error('the keeper of a program ended as soon as it had started');
     const runner: PooledKeeper = { keeper, origin: originOf(from), isBusy: false, isLost: false, onLost: [] };
     all.add(runner);

@@ -12,7 +12,8 @@ import { readLines, writeLine } from '../../json-lines.ts';
 import { packageFile } from '../../package-root.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { VERSION } from '../../version.ts';
-import { openSocket } from './driver.ts';
+import type { LiveInterpreter } from '../interpreter.ts';
+import { connectDriver, openSocket } from './driver.ts';
 
 const DRIVER = packageFile('python', 'cuvette_driver', '__main__.py');
 const START_TIMEOUT_MS = 20_000;
@@ -47,6 +48,8 @@ export interface SpawnRequest {
 export interface Zygotes {
   /** Forks a driver for a session; resolves once its socket can be connected to. */
   spawn(spec: ZygoteSpec, request: SpawnRequest): Promise<void>;
+  /** Connects to a driver that listens on this socket; undefined if none does. */
+  connect(socket: string): Promise<LiveInterpreter | undefined>;
   /** Starts the zygote ahead of need. */
   prepare(spec: ZygoteSpec): Promise<void>;
   /** Lets go of them; those that nobody else uses end now, and not only after a while. Can wait for that. */
@@ -86,6 +89,7 @@ export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.
         await ask();
       }
     },
+    connect: connectDriver,
     async prepare(spec) {
       await find(spec);
     },

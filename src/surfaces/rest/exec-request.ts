@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
 import { resourceOf } from '../../files/sharing.ts';
 import { languageOf, PYTHON_ALIASES } from '../../interpreters/process/languages.ts';
-import { BUILTIN } from '../../sessions/interpreter-pool.ts';
+import { BUILTIN } from '../../sessions/interpreter-catalog.ts';
 import type { ServiceCallRequest } from '../../sessions/service-calls.ts';
 import type { SessionChoice } from '../../sessions/shared-sessions.ts';
 import type { Principal } from './principal.ts';

@@ -5,7 +5,7 @@
 
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../../errors.ts';
-import { BUILTIN } from '../../sessions/interpreter-pool.ts';
+import { BUILTIN } from '../../sessions/interpreter-catalog.ts';
 import type { SessionChoice, SharedSessions } from '../../sessions/shared-sessions.ts';
 import type { ExecAnswer } from './exec-answer.ts';
 import { chooseSession, type ExecBody } from './exec-request.ts';

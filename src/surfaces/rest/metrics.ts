@@ -4,7 +4,7 @@ import type { Handler, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { languageNamed } from '../../interpreters/process/languages.ts';
 import type { ExecutionRecord } from '../../sessions/execution-record.ts';
-import { BUILTIN } from '../../sessions/interpreter-pool.ts';
+import { BUILTIN } from '../../sessions/interpreter-catalog.ts';
 import type { RestEnv } from './principal.ts';
 import { CONTENT_TYPE, createRegistry } from './prometheus.ts';
 
