@@ -1,4 +1,4 @@
-/** Files that belong to sessions: their bytes in one folder, their rows in one SQLite file. A row is written last and removed first, so what it speaks of is whole. */
+/** Stores files that belong to sessions: their bytes in one folder, their rows in one SQLite file. A row is written last and removed first, so the bytes of every row are whole. */
 
 import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
@@ -124,7 +124,6 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
 
   const pathOf = (file: StoredFile) => join(objects, file.session, file.id);
   const find = (session: string, id: string) => filesIn(get.all(session, id))[0];
-  const newPath = () => join(ownIncoming, nanoid());
 
   // What it cannot remove now, the next server may.
   void removeOrphanedFiles({
@@ -133,8 +132,16 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
     isKnown: (session, id) => (isOpen ? find(session, id) !== undefined : undefined),
   }).catch(() => {});
 
-  /** Gives received bytes their place, then their row. */
-  async function settle(temporary: string, file: StoredFile): Promise<StoredFile> {
+  /** Checks what a new file is to be called, and says where its bytes go until they are whole. */
+  function begin(session: string, name: string): { safe: string; temporary: string } {
+    const safe = safeName(name);
+    checkSession(session);
+    return { safe, temporary: join(ownIncoming, nanoid()) };
+  }
+
+  /** Moves received bytes into their folder, then writes their row. */
+  async function settle(temporary: string, received: Omit<StoredFile, 'id' | 'createdAt'>): Promise<StoredFile> {
+    const file = { id: nanoid(), createdAt: Date.now(), ...received };
     try {
       await moveInto(join(objects, file.session), temporary, file.id);
       put.run(file.session, file.id, file.owner, file.size, file.createdAt, JSON.stringify(file));
@@ -159,44 +166,19 @@ export function openFileStore({ folder }: { folder: string }): FileStore {
   }
 
   return {
-    async receive({ session, owner, name, contentType, readOnly, sharedAs, limit, source, signal }) {
-      const safe = safeName(name);
-      checkSession(session);
+    async receive({ session, owner, name, contentType, readOnly = false, sharedAs, limit, source, signal }) {
+      const { safe, temporary } = begin(session, name);
       const hash = createHash('sha256');
-      const temporary = newPath();
       const size = await writeStream(signal ? abortable(signal, source) : source, temporary, limit, hash);
-      return settle(temporary, {
-        id: nanoid(),
-        session,
-        name: safe,
-        size,
-        createdAt: Date.now(),
-        contentType: contentTypeOf(safe, contentType),
-        etag: etagOf(hash),
-        readOnly: readOnly ?? false,
-        origin: 'upload',
-        owner,
-        sharedAs,
-      });
+      const about = { contentType: contentTypeOf(safe, contentType), etag: etagOf(hash), sharedAs };
+      return settle(temporary, { session, owner, name: safe, size, readOnly, origin: 'upload', ...about });
     },
 
     async keep({ session, owner, name, path, limit = Number.POSITIVE_INFINITY }) {
-      const safe = safeName(name);
-      checkSession(session);
-      const temporary = newPath();
-      const { size, etag } = await copyOutOfWorkspace(path, safe, limit, temporary);
-      return settle(temporary, {
-        id: nanoid(),
-        session,
-        name: safe,
-        size,
-        createdAt: Date.now(),
-        contentType: contentTypeOf(safe),
-        etag,
-        readOnly: false,
-        origin: 'output',
-        owner,
-      });
+      const { safe, temporary } = begin(session, name);
+      const copied = await copyOutOfWorkspace(path, safe, limit, temporary);
+      const about = { contentType: contentTypeOf(safe), readOnly: false };
+      return settle(temporary, { session, owner, name: safe, origin: 'output', ...about, ...copied });
     },
 
     get: find,

@@ -9,6 +9,8 @@ import type { SessionStore } from './session-store.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
 const FLUSH_AFTER_MS = 300;
+/** After a write that failed: the disk may be full for a while. */
+const RETRY_AFTER_MS = 1000;
 /** Characters that are not on disk yet, at which that is not waited for: fewer than a keeper sends without an acknowledgement. */
 const FLUSH_AT_CHARACTERS = 32_000;
 
@@ -83,9 +85,7 @@ export function createExecution(
       outputFile: transcript.file,
     };
     try {
-      await transcript.flush();
-      await Promise.all(awaited);
-      Object.assign(record, snapshot, { outputBytes: transcript.bytes });
+      Object.assign(record, snapshot, { outputBytes: await transcript.flush() });
       store.putExecution(record, seq, changed);
     } catch (error) {
       transcript.markChanged(changed);
@@ -115,9 +115,12 @@ export function createExecution(
     isSaving = true;
     try {
       await persist();
-      from.acknowledge(written);
+      const seq = written;
+      await Promise.all(awaited);
+      from.acknowledge(seq);
     } catch {
-      // It is made up for by the next, and told at the end of the execution.
+      // Its interpreter may wait for the acknowledgement, and send nothing before that.
+      if (record.state !== 'done') timer ??= setTimeout(save, RETRY_AFTER_MS, from);
     } finally {
       isSaving = false;
     }

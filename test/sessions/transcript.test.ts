@@ -26,8 +26,8 @@ describe('a short transcript', () => {
   it('stays in memory', async () => {
     const { path, transcript } = newTranscript();
     transcript.add(print('hello\n'));
-    await transcript.flush();
-    expect(transcript).toMatchObject({ length: 6, file: null, bytes: 0 });
+    expect(await transcript.flush()).toBe(0);
+    expect(transcript).toMatchObject({ length: 6, file: null });
     expect(transcript.head(100)).toBe('hello\n');
     expect(existsSync(path)).toBe(false);
   });
@@ -57,13 +57,13 @@ describe('a transcript longer than an answer', () => {
     expect(transcript.file).toBe(path);
     expect(readFileSync(path, 'utf8')).toBe(parts.join(''));
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(transcript.bytes).toBe(statSync(path).size);
+    expect(await transcript.flush()).toBe(statSync(path).size);
     expect(transcript.length).toBe(parts.join('').length);
   });
 
   it('has each part in its file once, however often it is flushed', async () => {
     const { path, transcript } = newTranscript();
-    const flushes: Promise<void>[] = [];
+    const flushes: Promise<number>[] = [];
     for (let index = 0; index < 20; index++) {
       transcript.add(print(`${index} ${'x'.repeat(20)}\n`));
       flushes.push(transcript.flush(), transcript.flush());
@@ -187,7 +187,7 @@ describe('a transcript that a later server picks up', () => {
     transcript.add(print('more\n'));
     await transcript.flush();
     expect(readFileSync(path, 'utf8')).toBe('noted 🐢\nwritten, not noted\nmore\n');
-    expect(transcript.bytes).toBe(statSync(path).size);
+    expect(await transcript.flush()).toBe(statSync(path).size);
   });
 
   it('does not write again what its file already has', async () => {
@@ -198,7 +198,7 @@ describe('a transcript that a later server picks up', () => {
     const transcript = createTranscript({ path, limit: 10, resume });
     await transcript.flush();
     expect(readFileSync(path, 'utf8')).toBe(text);
-    expect(transcript.bytes).toBe(50);
+    expect(await transcript.flush()).toBe(50);
   });
 
   it('still knows the last characters of what its file has', async () => {

@@ -23,9 +23,12 @@ export interface Connection {
   arrived(): void;
 }
 
+/** Sends an event; a promise for when the client has taken enough of what was sent, if it lags behind. */
+export type WriteEvent = (event: BridgeEvent) => Promise<void> | undefined;
+
 interface Protocols {
   /** Answers one request as a line; what it throws is for the client. */
-  line(line: string, write: (event: BridgeEvent) => void, connection: Connection): Promise<void>;
+  line(line: string, write: WriteEvent, connection: Connection): Promise<void>;
   http: Server;
 }
 
@@ -49,7 +52,7 @@ export function openConnection(socket: Socket, protocols: Protocols, { most, pat
   return connection;
 
   function speakLines(): void {
-    const write = (event: BridgeEvent) => void (socket.writable && writeLine(socket, event));
+    const write = (event: BridgeEvent) => (socket.writable && !writeLine(socket, event) ? drained(socket) : undefined);
     const fail = ({ code, message }: CuvetteError) => write({ type: 'failed', code, message });
     const finish = () => socket.end(() => setTimeout(destroy, patience).unref());
     let received = 0;
@@ -70,6 +73,16 @@ export function openConnection(socket: Socket, protocols: Protocols, { most, pat
         .finally(finish);
     });
   }
+}
+
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      socket.off('drain', end).off('close', end);
+      resolve();
+    };
+    socket.once('drain', end).once('close', end);
+  });
 }
 
 export function tooLarge(most: number): CuvetteError {

@@ -16,10 +16,9 @@ import { callTool } from '../../tools/call.ts';
 import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
 import { TOOLS } from '../../tools/registry.ts';
 import { VERSION } from '../../version.ts';
-import { type Connection, openConnection, type RequestLimits } from './connection.ts';
+import { type Connection, openConnection, type RequestLimits, type WriteEvent } from './connection.ts';
 import { streamExecution } from './execution-stream.ts';
 import { createBridgeHttp } from './http.ts';
-import type { BridgeEvent } from './protocol.ts';
 import { type ServerRecord, writeRecord } from './server-record.ts';
 
 export interface Bridge {
@@ -75,7 +74,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
     });
   });
 
-  async function handle(line: string, write: (event: BridgeEvent) => void, { gone }: Connection): Promise<void> {
+  async function handle(line: string, write: WriteEvent, { gone }: Connection): Promise<void> {
     const request = parse(line);
     const sessions = sessionsOf(request.of);
     if (request.do === 'execute') return streamExecution(sessions, { ...request, signal: gone }, write);
