@@ -81,10 +81,9 @@ export function createAdmission({
       const leave = enter(caller);
       try {
         const started = await start();
-        started.finished
-          .then(({ record }) => onEnded?.(record))
-          .catch(() => {})
-          .finally(leave);
+        // At once: a caller that goes on when this has finished must not be refused for it.
+        started.finished.then(leave, leave);
+        started.finished.then(({ record }) => onEnded?.(record)).catch(() => {});
         return started;
       } catch (error) {
         leave();

@@ -1,4 +1,15 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Output } from '../../src/interpreters/interpreter.ts';
@@ -216,4 +227,38 @@ describe('a transcript that a later server picks up', () => {
     await transcript.flush();
     expect(transcript.tail(4)).toBe('last');
   });
+});
+
+describe('a transcript whose file cannot be written', () => {
+  it('fails to flush, and has everything in its file in order once it can be written', async () => {
+    const { path, transcript } = newTranscript(5);
+    mkdirSync(path, { recursive: true });
+    transcript.add(print('first, too long for memory\n'));
+    await expect(transcript.flush()).rejects.toThrow('EISDIR');
+    transcript.add(print('second\n'));
+    const failed = [transcript.flush(), transcript.flush()];
+    expect((await Promise.allSettled(failed)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    rmdirSync(path);
+    transcript.add(print('third\n'));
+    expect(await transcript.flush()).toBe(statSync(path).size);
+    expect(readFileSync(path, 'utf8')).toBe('first, too long for memory\nsecond\nthird\n');
+  });
+
+  it.runIf(existsSync('/dev/full'))(
+    'for want of room writes again what was written in part, and nothing twice',
+    async () => {
+      const { path, transcript } = newTranscript(5);
+      transcript.add(print('0123456789\n'));
+      await transcript.flush();
+      renameSync(path, `${path}.real`);
+      symlinkSync('/dev/full', path);
+      transcript.add(print('abcdefghij\n'));
+      await expect(transcript.flush()).rejects.toThrow('ENOSPC');
+      rmSync(path);
+      renameSync(`${path}.real`, path);
+      appendFileSync(path, 'abcd'); // As far as the disk had room.
+      expect(await transcript.flush()).toBe(22);
+      expect(readFileSync(path, 'utf8')).toBe('0123456789\nabcdefghij\n');
+    },
+  );
 });
