@@ -34,6 +34,8 @@ export interface FakeKeeper {
   readonly isStopped: boolean;
   /** How a server has left it to wait for another. */
   readonly left: { linger: number } | undefined;
+  /** Set while what servers acknowledge does not arrive. */
+  losesAcknowledgements: boolean;
   /** Variables that it says it has. */
   variables: Variable[];
   /** Is called with each request, once it is received. */
@@ -122,6 +124,7 @@ function createKeeper(spawned: SpawnRequest, onGone: () => void): { keeper: Fake
     executed: [],
     interrupted: [],
     acknowledged: [],
+    losesAcknowledgements: false,
     variables: [],
     get isStopped() {
       return isStopped;
@@ -169,7 +172,7 @@ function createKeeper(spawned: SpawnRequest, onGone: () => void): { keeper: Fake
         if (connection !== mine) return;
         keeper.onAcknowledge(upTo);
         keeper.acknowledged.push(upTo);
-        kept = kept.filter((event) => event.seq > upTo);
+        if (!keeper.losesAcknowledgements) kept = kept.filter((event) => event.seq > upTo);
       },
       answerInstall() {},
       variables: async () => keeper.variables,

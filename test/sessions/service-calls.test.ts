@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type FileStore, openFileStore, type StoredFile } from '../../src/files/file-store.ts';
@@ -23,7 +23,7 @@ interface Limits {
   most?: number;
 }
 
-/** A service whose code is steps, one a line: `print TEXT`, `write NAME TEXT`, `remove NAME`, `show`, `wait`. */
+/** A service whose code is steps, one a line: `print TEXT`, `write NAME TEXT`, `read NAME`, `remove NAME`, `list`, `show`, `wait`. */
 async function openService({ quota = 0, largestOutput = 0, rateLimit = 0, maxRunning = 0, most = 5 }: Limits = {}) {
   const root = temporaryFolder();
   const zygotes = fakeZygotes();
@@ -56,6 +56,7 @@ async function openService({ quota = 0, largestOutput = 0, rateLimit = 0, maxRun
         if (step === 'print') keeper.print(`${[name, ...rest].join(' ')}\n`);
         if (step === 'read') keeper.print(`${readFileSync(join(workspace, name), 'utf8')}\n`);
         if (step === 'write') writeFileSync(join(workspace, name), rest.join(' '));
+        if (step === 'list') keeper.print(`${readdirSync(workspace).join(' ')}\n`);
         if (step === 'remove') rmSync(join(workspace, name));
         if (step === 'show') keeper.show({ type: 'display', data: { 'image/png': 'aGVsbG8=' }, metadata: {} });
       }
@@ -111,13 +112,14 @@ describe('the files of a service call', () => {
     expect(names(files.list(first.sharedSession.session.id))).toEqual(['first.txt', 'tool.txt', 'rest.txt']);
   });
 
-  it('that code has removed do not come back with the next call', async () => {
-    const { run, upload } = await openService();
+  it('that code has removed do not come back, neither with the next call nor when the session is opened again', async () => {
+    const { run, upload, sharedSessions } = await openService({ most: 1 });
     await upload('1', 'a.txt');
-    await run('remove a.txt');
-    const { stdout, record } = await run('write b.txt 1\nremove b.txt\nprint gone');
-    expect(stdout).toBe('gone\n');
-    expect(record.outcome).toBe('ok');
+    expect((await run('list\nremove a.txt')).stdout).toBe('a.txt\n');
+    expect((await run('list')).stdout).toBe('\n');
+    await run('print x', { owner: 'bob' });
+    expect(sharedSessions.liveOf(ALICE)).toEqual([]);
+    expect((await run('list')).stdout).toBe('\n');
   });
 
   it('that it refers to come under the name it gives, and are told as deleted once its code removes them', async () => {

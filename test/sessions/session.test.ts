@@ -404,6 +404,23 @@ describe('what a dead server left', () => {
     expect((await session.execute({ code: 'print next' }).done).notes).toEqual([]);
   });
 
+  it('and had recorded before its acknowledgement arrived is not recorded again', async () => {
+    const first = openReadySession();
+    fakeTimers();
+    first.session.execute({ code: 'wait' });
+    await until(() => first.zygotes.keepers.length > 0 && first.zygotes.last().executed.length === 1);
+    const keeper = first.zygotes.last();
+    keeper.losesAcknowledgements = true;
+    keeper.print('once\n');
+    vi.advanceTimersByTime(300);
+    await until(() => keeper.acknowledged.length === 1);
+    const { session } = openSession(first);
+    await until(() => session.pending().length === 1);
+    const [resumed] = session.pending();
+    keeper.finish();
+    expect(await resumed?.done).toMatchObject({ outcome: 'ok', text: 'once\n' });
+  });
+
   it('in a file is cut to what was recorded, so that no output stands there twice', async () => {
     const first = openSession({ limits: { outputLimit: 10 } });
     first.zygotes.onSpawn = runAtOnce;
