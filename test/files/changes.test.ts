@@ -29,7 +29,7 @@ const namesIn = async (root: string) =>
 describe.each([
   ['small', 0],
   ['large', 400],
-])('in a %s workspace', (_, count) => {
+])('a snapshot of a %s workspace', (_, count) => {
   it('tells what is new, changed and gone, at any depth', async () => {
     const { root, put } = open(count);
     for (const name of ['same', 'changed', 'a/b/changed', 'gone', 'a/gone']) put(name, 'before');
@@ -43,7 +43,7 @@ describe.each([
     expect(gone.sort()).toEqual(['a/gone', 'gone']);
   });
 
-  it('sees files alone, and none that tools leave for themselves', async () => {
+  it('has regular files only, without the caches that tools leave', async () => {
     const { root, outside, put } = open(count);
     for (const name of ['own', 'a/__pycache__/x', '.git/x', '.cuvette-tools-1/x', 'a/.cuvette-x.js']) put(name);
     symlinkSync(outside, join(root, 'linked'));
@@ -51,7 +51,7 @@ describe.each([
     expect(await namesIn(root)).toEqual(['own']);
   });
 
-  it('looks no deeper than anybody goes', async () => {
+  it('goes no more than 100 folders deep', async () => {
     const { root, put } = open(count);
     put(`${'d/'.repeat(100)}deep`);
     let deepest = join(root, 'deeper');

@@ -81,7 +81,7 @@ function bytesIn(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-describe('receiving a file', () => {
+describe('receiving an uploaded file', () => {
   it('keeps its bytes and tells of them', async () => {
     const { store } = open();
     const file = await receive(store, { name: 'in/données 1.csv', contentType: 'text/csv; charset=utf-8' });
@@ -157,7 +157,7 @@ describe('receiving a file', () => {
     expect(bytesIn(folder)).toEqual([]);
   });
 
-  it('refuses names and sessions that lead elsewhere', async () => {
+  it('refuses names and sessions that lead out of the store', async () => {
     const { store, folder } = open();
     await expect(receive(store, { name: '../x' })).rejects.toMatchObject({ code: 'invalid_input' });
     await expect(receive(store, { session: '../x' })).rejects.toMatchObject({ code: 'invalid_input' });
@@ -270,7 +270,7 @@ describe('keeping an output', () => {
   });
 });
 
-describe('placing a file in a workspace', () => {
+describe('copying a stored file into a workspace', () => {
   it('makes the folders on the way, and replaces what is there', async () => {
     const { store } = open();
     const { root, put } = workspace();
@@ -293,7 +293,7 @@ describe('placing a file in a workspace', () => {
     expect(statSync(join(root, 'a.txt')).mode & 0o777).toBe(0o444);
   });
 
-  it('leaves the stored bytes alone when the placed ones are changed', async () => {
+  it('leaves the stored bytes alone when the copy is changed', async () => {
     const { store } = open();
     const { root } = workspace();
     const file = await receive(store);
@@ -401,8 +401,8 @@ describe('placing a file in a workspace', () => {
   );
 });
 
-describe('what is stored', () => {
-  it('is there for the next server', async () => {
+describe('a stored file', () => {
+  it('is still there when the next server opens the store', async () => {
     const { store, folder } = open();
     const file = await receive(store);
     store.close();
@@ -411,7 +411,7 @@ describe('what is stored', () => {
     expect(readFileSync(next.pathOf(file), 'utf8')).toBe('hello world');
   });
 
-  it('is closed to others', async () => {
+  it('cannot be read by other users', async () => {
     const { store, folder } = open();
     const file = await receive(store);
     expect(statSync(folder).mode & 0o077).toBe(0);
@@ -471,7 +471,7 @@ describe('what is stored', () => {
   });
 });
 
-describe('after a crash', () => {
+describe('a file store that is opened after a crash', () => {
   it('removes what was half received, but not what a running server is receiving', async () => {
     const { store, folder } = open();
     const dead = spawnSync(process.execPath, ['--version']).pid;
@@ -498,7 +498,7 @@ describe('after a crash', () => {
     expect(readFileSync(store.pathOf(file), 'utf8')).toBe('first second');
   });
 
-  it('removes bytes that no row speaks of, once they are old', async () => {
+  it('removes bytes that belong to no row, once they are old', async () => {
     const { store, folder } = open();
     const file = await receive(store);
     store.close();

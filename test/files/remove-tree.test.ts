@@ -31,7 +31,7 @@ function dig(folder: string, depth: number): void {
   execFileSync('python3', ['-c', code, folder, String(depth)]);
 }
 
-describe('a folder', () => {
+describe('removing a folder tree: the folder', () => {
   it('is removed with all that is in it', async () => {
     const { root, folder, put } = open();
     for (const name of ['a', '.b', 'c/d', 'c/e/f', 'c/e/g/h/i', 'j k/l']) put(name);
@@ -41,7 +41,7 @@ describe('a folder', () => {
     expect(readdirSync(root)).toEqual(['outside']);
   });
 
-  it('need not be there', async () => {
+  it('may be missing', async () => {
     const { root } = open();
     await removeTree(join(root, 'none'));
     expect(readdirSync(root).sort()).toEqual(['folder', 'outside']);
@@ -70,7 +70,7 @@ describe('a folder', () => {
     expect(readdirSync(outside)).toEqual(['secret']);
   });
 
-  it.runIf(process.getuid?.() === 0)('is removed also where code has closed it to us', async () => {
+  it.runIf(process.getuid?.() === 0)('is removed also if code has taken the rights to read it away', async () => {
     const { root, folder, put } = open();
     for (const name of ['a/b/c', 'a/b/d/e', 'f/g']) put(name);
     execFileSync('chown', ['-R', `${SOMEBODY}:${SOMEBODY}`, root]);
@@ -85,26 +85,29 @@ describe('a folder', () => {
     expect(existsSync(folder)).toBe(false);
   });
 
-  it.runIf(process.platform === 'linux')('leads nowhere while code swaps its folders for symlinks', async () => {
-    const { folder, outside } = open();
-    const swap = [
-      'fs.mkdirSync(d + (count % 20) + "/e", { recursive: true })',
-      'fs.renameSync(d + (count % 20), d + "away")',
-      'fs.symlinkSync(outside, d + (count % 20))',
-      'fs.unlinkSync(d + (count % 20))',
-      'fs.renameSync(d + "away", d + (count % 20))',
-    ];
-    const swapper = await repeat(swap, { d: join(folder, 'd'), outside });
-    const ended = new Promise((resolve) => swapper.once('exit', resolve));
-    let refused = 0;
-    // As many times as it takes to meet it in the middle of a swap.
-    for (let count = 0; count < 100 || (refused === 0 && count < 5000); count++)
-      await removeTree(folder).catch(() => refused++);
-    expect(refused).toBeGreaterThan(0);
-    swapper.kill('SIGKILL');
-    await ended;
-    await removeTree(folder);
-    expect(existsSync(folder)).toBe(false);
-    expect(readdirSync(outside)).toEqual(['secret']);
-  });
+  it.runIf(process.platform === 'linux')(
+    'is removed without leaving it while code swaps its folders for symlinks',
+    async () => {
+      const { folder, outside } = open();
+      const swap = [
+        'fs.mkdirSync(d + (count % 20) + "/e", { recursive: true })',
+        'fs.renameSync(d + (count % 20), d + "away")',
+        'fs.symlinkSync(outside, d + (count % 20))',
+        'fs.unlinkSync(d + (count % 20))',
+        'fs.renameSync(d + "away", d + (count % 20))',
+      ];
+      const swapper = await repeat(swap, { d: join(folder, 'd'), outside });
+      const ended = new Promise((resolve) => swapper.once('exit', resolve));
+      let refused = 0;
+      // As many times as it takes to meet it in the middle of a swap.
+      for (let count = 0; count < 100 || (refused === 0 && count < 5000); count++)
+        await removeTree(folder).catch(() => refused++);
+      expect(refused).toBeGreaterThan(0);
+      swapper.kill('SIGKILL');
+      await ended;
+      await removeTree(folder);
+      expect(existsSync(folder)).toBe(false);
+      expect(readdirSync(outside)).toEqual(['secret']);
+    },
+  );
 });

@@ -35,11 +35,11 @@ async function choose(wish: SandboxRequest, confine: string | undefined, setting
   return choice;
 }
 
-describe.skipIf(process.platform !== 'linux')('whether code is confined', () => {
+describe.skipIf(process.platform !== 'linux')('choosing the sandbox', () => {
   const everywhere = [true, false];
 
   it.each(everywhere.flatMap((isOpen) => (['auto', 'on'] as const).map((sandbox) => ({ sandbox, isOpen }))))(
-    'is yes where the machine can, and %j',
+    'confines code if the machine can do it, for %j',
     async (wish) => {
       const { sandbox, description } = await choose(wish, CAN);
       expect(sandbox).toBeDefined();
@@ -50,7 +50,7 @@ describe.skipIf(process.platform !== 'linux')('whether code is confined', () => 
   );
 
   it.each(everywhere.flatMap((isOpen) => [CAN, CANNOT].map((confine) => ({ isOpen, confine }))))(
-    'is no where nobody wants it, whatever the machine can: %j',
+    'leaves code unconfined with --sandbox off, whatever the machine can do: %j',
     async ({ isOpen, confine }) => {
       expect(await choose({ sandbox: 'off', isOpen }, confine)).toEqual({
         sandbox: undefined,
@@ -59,7 +59,7 @@ describe.skipIf(process.platform !== 'linux')('whether code is confined', () => 
     },
   );
 
-  it.each(everywhere)('is refused where it must be and cannot be (open: %s)', async (isOpen) => {
+  it.each(everywhere)('fails with --sandbox on if code cannot be confined (open to others: %s)', async (isOpen) => {
     const refused = expect(choose({ sandbox: 'on', isOpen }, CANNOT)).rejects;
     await refused.toMatchObject({
       code: 'sandbox_unavailable',
@@ -70,27 +70,27 @@ describe.skipIf(process.platform !== 'linux')('whether code is confined', () => 
     });
   });
 
-  it('is refused where others can come and it cannot be', async () => {
+  it('fails if the service is open to others and code cannot be confined', async () => {
     await expect(choose({ sandbox: 'auto', isOpen: true }, CANNOT)).rejects.toMatchObject({
       code: 'sandbox_unavailable',
       message: expect.stringContaining('so the service is not opened to others than this machine'),
     });
   });
 
-  it('is no, and said so, where only this machine can come', async () => {
+  it('leaves code unconfined and says so if only this machine reaches the service and code cannot be confined', async () => {
     const { sandbox, description } = await choose({ sandbox: 'auto', isOpen: false }, CANNOT);
     expect(sandbox).toBeUndefined();
     expect(description).toMatch(/^none \(code runs as you, unconfined: bwrap: No permissions to create a namespace\. /);
   });
 
-  it('is told with the command that installs bubblewrap, if there is none', async () => {
+  it('says how to install bubblewrap if it is missing', async () => {
     const { description } = await choose({ sandbox: 'auto', isOpen: false }, undefined);
     expect(description).toMatch(/^none \(.*bubblewrap is not installed\. Install bubblewrap: .+ bubblewrap\)$/);
     await expect(choose({ sandbox: 'on', isOpen: false }, undefined)).rejects.toThrow(/Install bubblewrap: /);
     await expect(choose({ sandbox: 'auto', isOpen: true }, undefined)).rejects.toThrow(/Install bubblewrap: /);
   });
 
-  it('is no where bubblewrap itself cannot be run', async () => {
+  it('leaves code unconfined if bubblewrap itself cannot be run', async () => {
     const { folder, python } = machineWith();
     script(folder, 'bwrap', 'exit 1');
     const choice = await chooseSandbox({ sandbox: 'auto', isOpen: false }, python, optionsIn(folder));
@@ -102,18 +102,18 @@ describe.skipIf(process.platform !== 'linux')('whether code is confined', () => 
     [{ network: 'allow' }, 'network allowed'],
     [{ network: 'packages.example.org' }, 'network by an allow-list'],
     [{ network: 'none' }, 'no network'],
-  ])('is told with what it may reach: %j', async (settings, words) => {
+  ])('describes what code may reach: %j', async (settings, words) => {
     const { description } = await choose({ sandbox: 'on', isOpen: false }, CAN, settings);
     expect(description.endsWith(`, ${words})`), description).toBe(true);
   });
 
-  it('is told with what it lacks', async () => {
+  it('describes that there is no seccomp filter if there is none', async () => {
     const { description } = await choose({ sandbox: 'on', isOpen: false }, `echo '{"seccomp": false}'`);
     expect(description).toContain('no seccomp filter for this processor');
   });
 });
 
-describe.skipIf(process.platform !== 'linux')('a try to confine', () => {
+describe.skipIf(process.platform !== 'linux')('trying to confine code', () => {
   it('needs a Python', async () => {
     const { folder } = machineWith(CAN);
     expect(await tryToConfine(await detectHostCapabilities(), undefined, optionsIn(folder))).toEqual({

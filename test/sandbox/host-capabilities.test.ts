@@ -43,7 +43,7 @@ describe('the advice for a machine without bubblewrap', () => {
 });
 
 describe('the advice for a machine that has no namespaces for us', () => {
-  it('is another machine, on macOS and elsewhere', () => {
+  it('is to use Linux, on macOS and on other systems', () => {
     expect(advice({ platform: 'darwin', bubblewrap: undefined })).toMatch(
       /^macOS has no namespaces: .*docs\/docker\.md/,
     );
@@ -60,7 +60,7 @@ describe('the advice for a machine that has no namespaces for us', () => {
     expect(advice({ isForbidden: true })).toContain('kernel.unprivileged_userns_clone=1');
   });
 
-  it('is the switch that is off', () => {
+  it('is the sysctl that forbids them', () => {
     expect(advice({ userNamespaces: 0 })).toContain('sudo sysctl -w user.max_user_namespaces=');
     expect(advice({ isRestrictedByAppArmor: true })).toContain(
       'sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0',
@@ -71,11 +71,11 @@ describe('the advice for a machine that has no namespaces for us', () => {
     expect(advice({}, 'mount /proc: Operation not permitted')).toMatch(/^Parts of \/proc are covered/);
   });
 
-  it('is to ask the doctor, if nobody knows better', () => {
+  it('is to run cuvette doctor, if nothing else is known', () => {
     expect(advice({})).toContain('cuvette doctor');
   });
 
-  it('names first what has to be there first', () => {
+  it('names the first of several things that are missing', () => {
     const everything = { platform: 'darwin' as const, bubblewrap: undefined, isContainer: true, userNamespaces: 0 };
     expect(advice(everything)).toContain('macOS');
     expect(advice({ ...everything, platform: 'linux' })).toContain('Install bubblewrap');
@@ -83,8 +83,8 @@ describe('the advice for a machine that has no namespaces for us', () => {
   });
 });
 
-describe.skipIf(process.platform !== 'linux')('this machine', () => {
-  it('is described', async () => {
+describe.skipIf(process.platform !== 'linux')('the capabilities of this machine', () => {
+  it('are detected', async () => {
     const machine = await detectHostCapabilities();
     expect(machine).toMatchObject({ platform: 'linux', kernel: release() });
     expect(machine.distribution.every((name) => /^[a-z0-9._-]+$/.test(name))).toBe(true);
@@ -94,7 +94,7 @@ describe.skipIf(process.platform !== 'linux')('this machine', () => {
     expect(Number.isInteger(machine.userNamespaces)).toBe(true);
   });
 
-  it('has no bubblewrap where PATH has none', async () => {
+  it('include no bubblewrap if PATH has none', async () => {
     vi.stubEnv('PATH', temporaryFolder());
     try {
       expect((await detectHostCapabilities()).bubblewrap).toBeUndefined();

@@ -61,7 +61,7 @@ describe('code that ran into a limit of its session', () => {
     expect(said(endingFrom(raised('OSError', { hit: [hit] }), LIMITS))).toContain(advice[hit]);
   });
 
-  it('and took it well is fine', () => {
+  it('and handled the error is ok', () => {
     for (const hit of HITS) {
       expect(endingFrom(ending({ hit: [hit] }), LIMITS)).toMatchObject({ outcome: 'ok', reason: null, exitCode: 0 });
       expect(endingFrom(program({ exitCode: 0, hit: [hit] }), LIMITS)).toMatchObject({ outcome: 'ok', reason: null });
@@ -109,7 +109,7 @@ describe('code that was stopped for another reason, and ran into a limit, too', 
     expect(said(verdict).startsWith(said(endingFrom(raised('KeyboardInterrupt', { stopped }), LIMITS)))).toBe(true);
   });
 
-  it('is only cancelled, if that is what it was', () => {
+  it('is only told that it was cancelled, if it was', () => {
     const stopped = { why: 'cancelled', rung: 'interrupted' } as const;
     const cancelled = raised('KeyboardInterrupt', { stopped });
     expect(endingFrom({ ...cancelled, hit: ['oom'] }, LIMITS)).toEqual(endingFrom(cancelled, LIMITS));
@@ -119,7 +119,7 @@ describe('code that was stopped for another reason, and ran into a limit, too', 
 describe('code of a session without limits', () => {
   const unlimited = { timeout: 5, maxOutput: 1000 };
 
-  it('is judged by how it ended', () => {
+  it('is told only how it ended', () => {
     for (const one of [raised('MemoryError'), raised('OSError', { hit: ['disk-quota'] }), program({ exitCode: 2 })]) {
       const { reason } = endingFrom(one, unlimited);
       expect(['exception', 'exit']).toContain(reason?.code);
@@ -144,7 +144,7 @@ describe('code of a session without limits', () => {
   });
 });
 
-describe('a limit', () => {
+describe('the limit behind an ending', () => {
   it.each([
     [MIB, '1 MiB'],
     [1.5 * MIB, '1.5 MiB'],

@@ -17,8 +17,8 @@ function stopped(why: StopReason, rung: Escalation): ExitReport {
   return ending({ status: 'error', errorName: 'KeyboardInterrupt', stopped: { why, rung } });
 }
 
-describe('code that came to its end', () => {
-  it('is fine', () => {
+describe('the ending of code that came to its end', () => {
+  it('is ok', () => {
     expect(endingFrom(ending({}), limits)).toEqual({
       outcome: 'ok',
       reason: null,
@@ -36,7 +36,7 @@ describe('code that came to its end', () => {
     });
   });
 
-  it('is fine when it left by sys.exit() or sys.exit(0)', () => {
+  it('is ok when it left by sys.exit() or sys.exit(0)', () => {
     expect(endingFrom(ending({ status: 'exit' }), limits).outcome).toBe('ok');
     expect(endingFrom(ending({ status: 'exit', exitCode: 0 }), limits)).toMatchObject({ outcome: 'ok', exitCode: 0 });
   });
@@ -51,7 +51,7 @@ describe('code that came to its end', () => {
   });
 });
 
-describe('code that was stopped', () => {
+describe('the ending of code that was stopped', () => {
   it.each<[StopReason, string, string, number]>([
     ['timeout', 'timeout', 'timeout', 124],
     ['cancelled', 'cancelled', 'cancelled', 130],
@@ -89,7 +89,7 @@ describe('code that was stopped', () => {
   });
 });
 
-describe('code that ended its interpreter', () => {
+describe('the ending of code that ended its interpreter', () => {
   it('by os._exit keeps its status', () => {
     const verdict = endingFrom(died({ exit: 7 }), limits);
     expect(verdict).toMatchObject({ outcome: 'died', exitCode: 7, reason: { code: 'process-exit' } });
@@ -139,8 +139,8 @@ describe('code that ended its interpreter', () => {
   );
 });
 
-describe('code of which nobody can tell', () => {
-  it('has lost its interpreter', () => {
+describe('the ending of code whose interpreter does not tell', () => {
+  it('is died, for a lost interpreter', () => {
     expect(endingOfLostInterpreter()).toMatchObject({
       outcome: 'died',
       exitCode: 137,
@@ -149,7 +149,7 @@ describe('code of which nobody can tell', () => {
     });
   });
 
-  it('because it never ran is cancelled, and harmed nothing', () => {
+  it('is cancelled for code that never ran, and its variables survive', () => {
     expect(endingNotStarted('Too late.')).toEqual({
       outcome: 'cancelled',
       reason: { code: 'not-started', message: 'Too late.' },

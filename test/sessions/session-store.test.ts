@@ -49,7 +49,7 @@ function interpreter(different: Partial<SavedInterpreter> = {}): SavedInterprete
   };
 }
 
-describe('a store', () => {
+describe('a session store', () => {
   it('is in a folder that only its owner can enter', () => {
     const folder = join(temporaryFolder(), 'data');
     open(folder);
@@ -98,7 +98,7 @@ describe('a store', () => {
   });
 });
 
-describe('sessions in a store', () => {
+describe('sessions in the session store', () => {
   it('are found by id and by project, the one used last first', () => {
     const store = newStore();
     store.putSession(session({ id: 'old', usedAt: 1 }));
@@ -117,7 +117,7 @@ describe('sessions in a store', () => {
   });
 });
 
-describe('executions in a store', () => {
+describe('executions in the session store', () => {
   it('come in the order of their numbers', () => {
     const store = newStore();
     for (const number of [10, 2, 1]) store.putExecution(makeRecord({ number }), 0);
@@ -144,7 +144,7 @@ describe('executions in a store', () => {
   });
 });
 
-describe('outputs in a store', () => {
+describe('outputs in the session store', () => {
   const stream = (text: string) => ({ type: 'stream' as const, name: 'stdout' as const, text });
 
   const LARGE = stream('x'.repeat(10_000));
@@ -186,8 +186,8 @@ describe('outputs in a store', () => {
   });
 });
 
-describe('what a session asks when it is opened', () => {
-  it('is which executions have not ended', () => {
+describe('the session store tells a session that is opened', () => {
+  it('which executions have not ended', () => {
     const store = newStore();
     store.putExecution(makeRecord({ number: 1 }), 0);
     store.putExecution(makeRecord({ number: 2, state: 'running', outcome: null }), 0);
@@ -195,7 +195,7 @@ describe('what a session asks when it is opened', () => {
     expect(store.unfinished('session-1').map(({ number }) => number)).toEqual([2, 3]);
   });
 
-  it('is which interpreters hold variables, and since when', () => {
+  it('which interpreters hold variables, and since when', () => {
     const store = newStore();
     store.putExecution(makeRecord({ number: 1, interpreter: 'builtin' }), 0);
     store.putExecution(makeRecord({ number: 2, interpreter: 'builtin' }), 0);
@@ -207,7 +207,7 @@ describe('what a session asks when it is opened', () => {
   });
 });
 
-describe('a session that is removed', () => {
+describe('a session that is removed from the session store', () => {
   it('leaves nothing of itself: neither history nor outputs nor names nor interpreters with their environment', () => {
     const folder = join(temporaryFolder(), 'data');
     const store = open(folder);
@@ -228,7 +228,7 @@ describe('a session that is removed', () => {
   });
 });
 
-describe('a store of another version', () => {
+describe('a session store of another version', () => {
   /** As Cuvette wrote it before its schema had a version. */
   function writeFirstSchema(folder: string): void {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -276,7 +276,7 @@ describe('a store of another version', () => {
   });
 });
 
-describe('interpreters in a store', () => {
+describe('interpreters in the session store', () => {
   it('that are saved belong to the project, the others to their session', () => {
     const store = newStore();
     store.putInterpreter('/project', 'one', interpreter({ name: 'saved' }));

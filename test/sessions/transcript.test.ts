@@ -145,7 +145,7 @@ describe('the outputs that a transcript keeps', () => {
   });
 });
 
-describe('an update of something shown', () => {
+describe('an update of a display', () => {
   it('takes the place of what it updates', () => {
     const { transcript } = newTranscript();
     transcript.add(show('0 %', 'bar'));
@@ -182,7 +182,7 @@ describe('a transcript that a later server picks up', () => {
     expect(readFileSync(path, 'utf8')).toBe('before after');
   });
 
-  it('cuts off what was written to its file but not noted down, and takes it when it comes again', async () => {
+  it('cuts off what was written to its file but not recorded, and takes it when it comes again', async () => {
     const path = join(temporaryFolder(), 'output-1.txt');
     writeFileSync(path, 'noted 🐢\nwritten, not noted\n');
     const noted = 'noted 🐢\n';
