@@ -1,6 +1,6 @@
 /**
- * Every setting, in one schema, with its names. A flag comes before the environment, the environment before the file,
- * the file before the default.
+ * Defines every setting in one schema, with its names. A flag overrides the environment, the environment overrides the file, and the file
+ * overrides the default.
  */
 
 import { existsSync, readFileSync } from 'node:fs';

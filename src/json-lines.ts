@@ -1,4 +1,4 @@
-/** JSON messages, one a line, over a stream. Owns framing only. */
+/** Reads and writes JSON messages, one a line, over a stream. Owns framing only. */
 
 import type { Readable, Writable } from 'node:stream';
 

@@ -1,4 +1,4 @@
-/** What was begun under a name of its own, and left behind by a crash. */
+/** Removes temporary files that a crash has left behind, by their name and age. */
 
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';

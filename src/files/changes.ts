@@ -1,4 +1,4 @@
-/** What a call has done to its workspace: which regular files are new, changed or gone. Reads no content, follows no link. */
+/** Compares snapshots of a workspace: which regular files are new, changed or gone. It reads no content and follows no link. */
 
 import { type BigIntStats, type Dirent, lstatSync, readdirSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** Puts files into a workspace, whatever code has left there: nothing is written through a symlink, a hard link or a FIFO. */
+/** Writes files into a workspace, whatever code has left there: nothing is written through a symlink, a hard link or a FIFO. */
 
 import { closeSync, constants, fchownSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { copyFile, type FileHandle, open, rename, unlink } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { CuvetteError } from '../errors.ts';
 import { type FolderHandle, type FolderHandleSync, openFolder, pathOfHandle, tryUnlinkSync } from './folder-handle.ts';
 import { safeName } from './names.ts';
 
-/** How a file is called in the workspace until it is whole. */
+/** How a file's name begins in the workspace until it is whole. */
 const TEMPORARY = '.cuvette-placing-';
 
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;

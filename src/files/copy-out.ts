@@ -1,4 +1,4 @@
-/** Copying a file out of a workspace while code may still change it: its name, what stands on the way to it, and its bytes. */
+/** Copies a file out of a workspace while code may still change its name, the folders above it, and its bytes. */
 
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Getting bytes onto the disk for good: a stream into a new file, and a file into its place. A failure leaves nothing behind. */
+/** Writes bytes to disk so that they survive a crash: a stream into a new file, and a file into its folder. A failure leaves nothing behind. */
 
 import type { Hash } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
@@ -31,7 +31,7 @@ export async function writeStream(
   }
 }
 
-/** The stream, ended by the signal even while its source says nothing. */
+/** The stream, which the signal ends even while its source gives nothing. */
 export async function* abortable<T>(signal: AbortSignal, source: AsyncIterable<T>): AsyncGenerator<T> {
   const iterator = source[Symbol.asyncIterator]();
   let stop = (_reason: unknown): void => {};

@@ -1,4 +1,4 @@
-/** Folders that code may change at any moment: held open, and entered one step at a time, so that no symlink leads out of them. */
+/** Opens folders that code may change at any moment: one step at a time, by descriptors, so that no symlink leads out of them. */
 
 import { closeSync, constants, openSync, unlinkSync } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
@@ -72,7 +72,7 @@ export function pathOfHandle(handle: Pick<FileHandle, 'fd'>): string {
   return `/proc/self/fd/${handle.fd}`;
 }
 
-/** Elsewhere than on Linux, an entry is reached by its path, and each step is only checked when it is taken. */
+/** On other systems than Linux, an entry is reached by its path, and each step is only checked when it is taken. */
 function pathOf(held: Pick<FileHandle, 'fd'>, path: string): string {
   return process.platform === 'linux' ? pathOfHandle(held) : path;
 }

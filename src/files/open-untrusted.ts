@@ -1,4 +1,4 @@
-/** Opening files that code may replace at any moment: only those of the kind that is meant, without following a link or waiting for anybody. */
+/** Opens files that code may replace at any moment: only those of the expected kind, without following a link or waiting for a writer. */
 
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';

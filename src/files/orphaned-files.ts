@@ -1,4 +1,4 @@
-/** Removes what a server that was killed has left in a file store: half-received files, and bytes that no row speaks of. */
+/** Removes what a server that was killed has left in a file store: half-received files, and bytes that belong to no row. */
 
 import { readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Bytes that are only ever added to: held in memory while they are few, in a file once they are many. The file loses its name as soon as
- * it is open, so it goes with the process that holds it, however that process ends.
+ * Collects bytes that are only ever added to: in memory while they are few, in a file once they are many. The file has no name once it is
+ * open, so it goes with the process that holds it, however that process ends.
  */
 
 import { type FileHandle, open, readdir, rm } from 'node:fs/promises';

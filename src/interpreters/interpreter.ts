@@ -1,4 +1,4 @@
-/** What a session needs of anything that runs code. Python is the first; other languages stand beside it. */
+/** Defines what a session needs of anything that runs code: requests, events, how an execution ended. Python and the other languages implement it. */
 
 import * as z from 'zod';
 
@@ -38,7 +38,7 @@ export type InterpreterEvent =
   | { kind: 'done'; id: string; seq: number; ending: ExitReport };
 
 export const stopReason = z.enum(['timeout', 'cancelled', 'output-limit', 'disk-quota', 'too-many-processes']);
-/** A limit of its session that an execution ran into. */
+/** Limits of its session that an execution can run into. */
 export const reachedLimit = z.enum(['oom', 'too-many-processes', 'disk-quota']);
 export const escalation = z.enum(['interrupted', 'children-killed', 'killed']);
 
@@ -46,7 +46,7 @@ export type StopReason = z.infer<typeof stopReason>;
 export type ReachedLimit = z.infer<typeof reachedLimit>;
 export type Escalation = z.infer<typeof escalation>;
 
-/** How an execution ended, as the interpreter saw it. */
+/** How an execution ended, as the interpreter reports it. */
 export const exitReportSchema = z.object({
   status: z.enum(['ok', 'error', 'exit', 'signal', 'death']),
   exitCode: z.exactOptional(z.number()),
@@ -140,7 +140,7 @@ export interface LiveInterpreter {
   variables(): Promise<Variable[]>;
   /** A fresh interpreter in place of this one; whatever ran is ended. */
   reset(): Promise<void>;
-  /** Lets go of it: it waits for another server, for that long, or as long as its owner lives. */
+  /** Disconnects: the interpreter waits for another server, for `linger` seconds, or as long as its owner lives. */
   leave(linger: number, owner: { pid: number; started: string } | null): void;
   /** Ends it and everything it started. */
   stop(): Promise<void>;

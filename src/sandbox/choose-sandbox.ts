@@ -1,4 +1,7 @@
-/** Whether code is confined: what was asked for, what the machine can do, and what people are told of it. Never less without a word. */
+/**
+ * Chooses whether code is confined, from what was asked for and what the machine can do, and describes the choice. Code is never left
+ * unconfined without saying so.
+ */
 
 import { CuvetteError, messageOf } from '../errors.ts';
 import { adviceFor, detectHostCapabilities, type HostCapabilities } from './host-capabilities.ts';

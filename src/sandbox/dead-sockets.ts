@@ -1,4 +1,4 @@
-/** Folders of sockets whose processes were killed before they could remove them. */
+/** Removes the folders of sockets whose processes were killed before they could do it. */
 
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What this machine can do to confine code, and what to type where it cannot. */
+/** Detects what this machine can do to confine code, and says what to type if it cannot. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { release } from 'node:os';

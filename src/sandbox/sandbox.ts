@@ -1,4 +1,4 @@
-/** Confinement as the rest of the house uses it: how a zygote is started inside, where things are seen there, and whose files are whose. */
+/** Confines sessions for the rest of the program: how a zygote is started inside, where paths are seen there, and who owns the files. */
 
 import { execFile } from 'node:child_process';
 import { chmodSync, lchownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';

@@ -6,7 +6,7 @@
 import { CuvetteError } from '../errors.ts';
 import type { ExecutionRecord } from './execution-record.ts';
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 
 export interface Admission {
   /** Starts an execution of this caller, unless a limit forbids it: then it throws `rate_limited`, and nothing starts. */
@@ -39,21 +39,21 @@ export function createAdmission({
   now = () => performance.now(),
 }: AdmissionOptions): Admission {
   const uses = new Map<string, Use>();
-  let swept = now();
+  let forgotAt = now();
 
   function forgetOld(time: number): void {
     for (const [caller, use] of uses) {
-      use.started = use.started.filter((start) => time - start < MINUTE);
+      use.started = use.started.filter((start) => time - start < MINUTE_MS);
       if (use.started.length === 0 && use.running === 0) uses.delete(caller);
     }
-    swept = time;
+    forgotAt = time;
   }
 
   /** Throws `rate_limited`; else counts the execution until the returned function is called. */
   function enter(caller: string): () => void {
     if (rateLimit === 0 && maxRunning === 0) return () => {};
     const time = now();
-    if (time - swept >= MINUTE) forgetOld(time);
+    if (time - forgotAt >= MINUTE_MS) forgetOld(time);
     const use = uses.get(caller) ?? { started: [], running: 0 };
     if (maxRunning > 0 && use.running >= maxRunning)
       throw rateLimited(
@@ -61,10 +61,10 @@ export function createAdmission({
         1,
       );
     if (rateLimit > 0) {
-      use.started = use.started.filter((start) => time - start < MINUTE);
+      use.started = use.started.filter((start) => time - start < MINUTE_MS);
       const [oldest] = use.started;
       if (oldest !== undefined && use.started.length >= rateLimit) {
-        const seconds = Math.max(1, Math.ceil((oldest + MINUTE - time) / 1000));
+        const seconds = Math.max(1, Math.ceil((oldest + MINUTE_MS - time) / 1000));
         throw rateLimited(`At most ${rateLimit} executions may start in a minute. Try again in ${seconds} s.`, seconds);
       }
       use.started.push(time);
@@ -93,7 +93,7 @@ export function createAdmission({
   };
 }
 
-/** Seconds after which it makes sense to try again, where an error knows. */
+/** Seconds after which a refused caller may try again, if the error says so. */
 export function retryAfterOf(error: CuvetteError): number | undefined {
   const { cause } = error;
   if (typeof cause !== 'object' || cause === null || !('retryAfterSeconds' in cause)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The conversation that a server works for, as far as its agent tells of it. Claude Code does: it keeps the id of each
- * session under its own pid, gives it to the servers that it starts, and writes the transcript below its settings' folder.
+ * Finds the conversation that a server works for, if its agent tells. Claude Code does: it keeps the id of each session under its own
+ * pid, gives it to the servers that it starts, and writes the transcript below its settings' folder.
  */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * The output of one execution as a program's caller expects it: all that went to stdout, all that went to stderr, and its pictures. What
- * is long is on the disk, as the JSON of an answer has it.
+ * Collects the output of one execution for a caller who gets it whole: stdout, stderr, and images. Long text is on the disk, escaped as
+ * the JSON of an answer has it.
  */
 
 import * as z from 'zod';

@@ -1,4 +1,4 @@
-/** From how an interpreter saw an execution end to what its caller is told: outcome, reason, exit code. Pure. */
+/** Turns an interpreter's report on how an execution ended into what the caller is told: outcome, reason, exit code. Pure. */
 
 import { constants } from 'node:os';
 import type { ExitReport, ReachedLimit } from '../interpreters/interpreter.ts';

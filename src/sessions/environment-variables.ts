@@ -1,4 +1,4 @@
-/** The environment variables that code finds: all of the user's own, or, where others' code runs, a few that hold no secret. */
+/** Chooses the environment variables that code finds: all of the user's own, or, where others' code runs, a few that hold no secret. */
 
 import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';

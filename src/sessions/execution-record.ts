@@ -1,4 +1,4 @@
-/** One execution as it is remembered, and what its caller is told of it. */
+/** Defines the record of an execution: what the store keeps of it and what its caller is told. */
 
 import type { Output } from '../interpreters/interpreter.ts';
 import type { Installed } from '../interpreters/python/installs.ts';

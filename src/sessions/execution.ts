@@ -1,4 +1,7 @@
-/** One execution while it lives in this server: takes its interpreter's events, keeps its record on disk, and tells who watches. */
+/**
+ * Follows one execution in this server: takes its interpreter's events, acknowledges them once they are on disk, and passes output to
+ * listeners.
+ */
 
 import { messageOf } from '../errors.ts';
 import type { ExitReport, InterpreterEvent, LiveInterpreter, Output } from '../interpreters/interpreter.ts';
@@ -11,7 +14,7 @@ import { createTranscript, type Transcript } from './transcript.ts';
 const FLUSH_AFTER_MS = 300;
 /** After a write that failed: the disk may be full for a while. */
 const RETRY_AFTER_MS = 1000;
-/** Characters that are not on disk yet, at which that is not waited for: fewer than a keeper sends without an acknowledgement. */
+/** Characters of unwritten output at which it is written at once: fewer than a keeper sends without an acknowledgement. */
 const FLUSH_AT_CHARACTERS = 32_000;
 
 type OutputListener = (output: Output) => void | Promise<void>;
@@ -22,13 +25,13 @@ export interface Execution {
   /** Resolves, with the record on disk, when the execution has come to its end. */
   readonly done: Promise<ExecutionRecord>;
   readonly signal: AbortSignal;
-  /** A listener may return a promise: code that prints faster than that is kept waiting by its keeper. */
+  /** A listener may return a promise for backpressure: until it resolves, nothing more is acknowledged, and the keeper lets code wait. */
   onOutput(listener: OutputListener): () => void;
   /** Notes that it now runs. */
   start(): void;
   take(event: Extract<InterpreterEvent, { kind: 'output' }>, from: LiveInterpreter): void;
   note(note: string): void;
-  /** Tells who watches, among the output, what the execution waits for. */
+  /** Adds a text of the server's own to the output: what the execution waits for. */
   say(text: string): void;
   noteInstall(installed: Installed): void;
   finish(verdict: Ending, ending?: ExitReport, acknowledge?: () => void, seq?: number): Promise<void>;
@@ -54,7 +57,7 @@ export function createExecution(
   });
   const watchers = new Set<OutputListener>();
   const awaited = new Set<Promise<void>>();
-  // Made only for who asks: most executions need none.
+  // Made when it is first asked for: most executions need none.
   let ended: AbortController | undefined;
   let resolveDone: (record: ExecutionRecord) => void = () => {};
   const done = new Promise<ExecutionRecord>((resolve) => {
@@ -70,7 +73,7 @@ export function createExecution(
 
   /** Brings the record up to date on disk; one at a time, so that the text and the record agree. */
   function persist(): Promise<void> {
-    persisting = persisting.catch(() => {}).then(writeRecord); // One that failed is made up for by the next.
+    persisting = persisting.catch(() => {}).then(writeRecord); // The next write makes up for one that failed.
     return persisting;
   }
 
@@ -178,7 +181,7 @@ export function createExecution(
   };
 }
 
-/** A watcher that fails is its own affair; the execution and the other watchers go on. */
+/** A listener that fails does not disturb the execution or the other listeners. */
 function tell(watcher: OutputListener, output: Output): Promise<void> | undefined {
   try {
     return watcher(output)?.catch(() => {});

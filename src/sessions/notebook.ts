@@ -1,4 +1,4 @@
-/** A session as a Jupyter notebook (nbformat 4.5) or as a script. Pure. */
+/** Exports a session as a Jupyter notebook (nbformat 4.5) or as a script. Pure. */
 
 import { createHash } from 'node:crypto';
 import type { Output } from '../interpreters/interpreter.ts';

@@ -1,4 +1,4 @@
-/** The text of an execution, as a reader sees it: what was printed, what was shown, what went wrong, in order. Pure. */
+/** Renders outputs as text: what was printed, what was shown, what went wrong, in order. Pure. */
 
 import type { MimeBundle, Output } from '../interpreters/interpreter.ts';
 

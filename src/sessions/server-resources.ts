@@ -1,4 +1,4 @@
-/** What all sessions of a server stand on: the managed environment, the zygotes, the history on disk. */
+/** Holds what all sessions of a server share: the managed environment, the zygotes, the session store, the limits. */
 
 import { join } from 'node:path';
 import type { Config } from '../config.ts';

@@ -1,4 +1,4 @@
-/** What sessions leave on disk, in one SQLite file that several servers may use at once. Every write is there before it is acknowledged. */
+/** Stores sessions, their history and their interpreters in one SQLite file that several servers may use at once. */
 
 import { join } from 'node:path';
 import { createTransactions, openDatabase } from '../database.ts';
@@ -16,11 +16,11 @@ export interface SessionRow {
   agent: ProcessId | null;
   /** The server that holds it now, or held it last. */
   server: ProcessId | null;
-  /** True once its server let go of it in good order. */
+  /** True once its server has ended in good order. */
   closed: boolean;
   /** For each interpreter that was reset, the last execution before that. */
   cleared?: Record<string, number>;
-  /** Whose it is, where a server works for several. */
+  /** Who it belongs to, in a server that works for several callers. */
   owner?: string;
 }
 
@@ -42,7 +42,7 @@ export interface SessionStore {
   ownedUnusedSince(time: number): SessionRow[];
   /** Forgets a session, its history and its names. */
   removeSession(id: string): void;
-  /** A name by which its owner calls a session. */
+  /** Stores a name that its owner has for a session. */
   putAlias(owner: string, alias: string, session: string): void;
   alias(owner: string, alias: string): string | undefined;
   /** Of the outputs, only those at the changed positions are written; all, where none are given. */
@@ -63,7 +63,7 @@ export interface SessionStore {
   close(): void;
 }
 
-/** Characters of an output, and how many such outputs, that are written anew with each flush. */
+/** Characters of an output, and number of such outputs, up to which they are stored in the row of their execution. */
 const SMALL = 2000;
 const FEW = 8;
 
@@ -76,7 +76,7 @@ const MIGRATIONS = [
    CREATE INDEX IF NOT EXISTS aliases_by_session ON aliases (session);
    CREATE TABLE IF NOT EXISTS interpreters (project TEXT NOT NULL, session TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
      PRIMARY KEY (project, session, name));`,
-  // What a session asks when it is opened stands in columns, and large outputs in rows: pictures are read and written only when they are meant.
+  // Columns for what a session needs when it is opened, and rows for large outputs, which are then read and written only when needed.
   `ALTER TABLE executions RENAME TO whole_executions;
    CREATE TABLE executions (session TEXT NOT NULL, number INTEGER NOT NULL, acknowledged INTEGER NOT NULL, interpreter TEXT NOT NULL,
      state TEXT NOT NULL, has_variables INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (session, number));

@@ -1,4 +1,4 @@
-/** One session: runs calls in the order in which they came, routes events to their execution, and recovers what a dead server left. */
+/** Runs one session: queues executions, routes the events of interpreters to them, and recovers what a dead server left. */
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -34,7 +34,7 @@ export interface ExecuteRequest {
   isStateful?: boolean | undefined;
   /** The caller is told its number before it runs, so it is on disk before that. */
   isAnnounced?: boolean;
-  /** Wraps the run: what it does before and after stands in the session's queue, between the runs of other executions. */
+  /** Wraps the run: what it does before and after happens in the session's queue, between other executions. */
   around?(run: () => Promise<void>): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export interface SessionLimits {
   outputLimit: number;
   maxOutput: number;
   autoInstall: boolean;
-  /** The environment is others' too, and not this session's to change. */
+  /** Other callers use the environment, too, so nothing is installed into it. */
   isShared?: boolean;
 }
 
@@ -71,7 +71,7 @@ export interface Session {
   variables(interpreter: string): Promise<Variable[]>;
   /** Clears an interpreter; says how many names it held. */
   reset(interpreter: string): Promise<number>;
-  /** Lets go of the interpreters; they wait for a server to come back. */
+  /** Disconnects from the interpreters, which wait for another server. */
   leave(linger: number, owner: ProcessId | null): Promise<void>;
   /** Ends the interpreters. */
   stop(): Promise<void>;
@@ -270,7 +270,7 @@ export function createSession(options: SessionOptions): Session {
 
   // -- after a crash ----------------------------------------------------------------------------
 
-  /** Picks up what was running when the last server died: the interpreters are still there, with all they have to tell. */
+  /** Resumes what ran when the last server died: interpreters outlive it and keep the events that it did not acknowledge. */
   async function recover(): Promise<void> {
     for (const record of store.unfinished(id)) {
       const execution = revive(record);
@@ -357,7 +357,7 @@ function failedInstall(error: unknown) {
   };
 }
 
-/** Somebody may have cancelled it while it waited. */
+/** True if it was cancelled while it waited. */
 function isEnded({ record }: Execution): boolean {
   return record.state === 'done';
 }

@@ -1,7 +1,7 @@
 /**
- * The way by which a running program asks for tools and waits for what they give: a folder in its workspace, with a FIFO on which
- * it says that it asks, a file for each question, and a FIFO and a file for each answer. Works for any language that can write a file.
- * The program may do with the folder what it likes: it is held open, and nothing in it is followed or waited for.
+ * Lets a running program call tools and wait for their results: through a folder in its workspace, with a FIFO on which it says that it
+ * asks, a file for each question, and a FIFO and a file for each answer. Works for any language that can write a file. The program may do
+ * anything with the folder, so it is held open, and nothing in it is followed or waited for.
  */
 
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** Makes files of the pictures that code has shown and not saved: there is no other way to a reader who only gets files. */
+/** Writes images that code has shown and not saved to files of the workspace, for callers who only get files. */
 
 import { realpathSync } from 'node:fs';
 import { open } from 'node:fs/promises';

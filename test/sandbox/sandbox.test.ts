@@ -124,7 +124,7 @@ describe.skipIf(!isLinux)('the root of a zygote', () => {
   });
 });
 
-describe.skipIf(!isLinux)('the command line and the files that the driver gets', () => {
+describe.skipIf(!isLinux)('what the driver is given', () => {
   it('is the policy, as it was given', () => {
     const { sandbox, zygote } = start({}, { sessionMemory: '100MiB', sessionProcesses: 7, sessionQuota: '1MB' });
     const { policy, command } = written(sandbox, zygote);
@@ -214,7 +214,7 @@ describe.skipIf(!isLinux)('the command line and the files that the driver gets',
     expect(written(sandbox, zygote).command.filter((word) => word.startsWith('/sys/dev'))).toEqual([]);
   });
 
-  it('have a passwd file with one user', () => {
+  it('has a passwd file with one user', () => {
     const { sandbox, zygote } = start();
     const { read } = written(sandbox, zygote);
     expect(

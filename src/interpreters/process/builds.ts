@@ -1,6 +1,6 @@
 /**
- * Keeps built programs by what they were made from, for all sessions and servers: `builds/KEY/program`, bounded by least recent use.
- * A program goes in and out as a copy, so that whoever runs one can never change the one that is kept.
+ * Caches built programs by what they were made from, for all sessions and servers, with LRU eviction: `builds/KEY/program`. A program goes
+ * in and out as a copy, so that whoever runs one can never change the cached one.
  */
 
 import { createHash, randomBytes } from 'node:crypto';

@@ -1,7 +1,6 @@
 /**
- * Keepers of programs that sessions of a single call borrow, one after the other: to hand one on is faster than to make one.
- * Nothing of a call stays in a keeper, which never runs user code itself. They end with this server.
- * A confined one has namespaces that a call may leave something in: it serves one call, and another is made in its place.
+ * Lends keepers of programs to sessions of a single call: to reuse one is faster than to start one. Nothing of a call stays in a keeper,
+ * which never runs user code itself. A confined keeper has namespaces in which a call may leave something: it serves one call.
  */
 
 import { join } from 'node:path';
@@ -117,7 +116,7 @@ export function createKeeperPool(
     };
   }
 
-  /** The next one that can be lent; those that come from elsewhere have not got what programs are promised, and end. */
+  /** The next idle keeper of this zygote; those of another zygote show programs other files, and are stopped. */
   function take(origin: string): PooledKeeper | undefined {
     for (let runner = idle.pop(); runner; runner = idle.pop()) {
       if (runner.isLost) continue;

@@ -1,4 +1,4 @@
-/** What a language is: how its tool is found, and how source becomes a plan of steps. Running the plan is left to others. */
+/** Defines a language: how its tool is found, and how source becomes a plan of steps. Running the plan is left to `program-interpreter.ts`. */
 
 import { isAbsolute, normalize, sep } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
@@ -27,7 +27,7 @@ export interface LanguageTool {
   path: string;
 }
 
-/** A place on disk, and where the program sees it. */
+/** A folder, and where the program sees it. */
 export interface MappedFolder {
   folder: string;
   seen: string;

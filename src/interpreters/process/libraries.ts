@@ -1,4 +1,4 @@
-/** What programs in each language can use without installing anything: commands, modules, packages, headers. Each tool is asked for its own. */
+/** Lists what programs in each language can use without installing anything: commands, modules, packages, headers. It asks each tool. */
 
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** JavaScript in Node. The program stands in the workspace, so that it can require and import what is there. */
+/** Runs JavaScript in Node. The program stands in the workspace, so that it can require and import what is there. */
 
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * The precompiled <bits/stdc++.h> of a g++: most of the time of a build is spent on that header.
- * Made once in the background; without it, or if it is broken, builds just take longer.
+ * Precompiles the header <bits/stdc++.h> of a g++ in the background, because most of the time of a build is spent on it. Without it, or if it
+ * is broken, builds just take longer.
  */
 
 import { randomBytes } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
- * A language beside Python as an interpreter: each execution is a plan of the language's, run by a keeper of programs.
- * Owns the files that a run needs, from before its plan to after its end.
+ * Wraps a keeper of programs as the interpreter of a language: each execution becomes a plan, which the keeper runs. Owns the files that a
+ * run needs, from before its plan to after its end.
  */
 
 import {

@@ -1,4 +1,4 @@
-/** A connection to one session's Python: speaks the driver's protocol, and hides it behind `LiveInterpreter`. */
+/** Connects to one session's keeper: speaks the driver's protocol, and hides it behind `LiveInterpreter`. */
 
 import { existsSync, readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -24,7 +24,7 @@ export function openSocket(path: string): Promise<Socket | undefined> {
   });
 }
 
-/** Ends the keepers that listen in a folder of sockets, by the names of theirs; not to be asked for those of another server that runs. */
+/** Stops the keepers whose sockets in that folder have such names; not to be used for those of another server that runs. */
 export async function endKeepers(sockets: string, isMeant: (name: string) => boolean): Promise<void> {
   const names = existsSync(sockets) ? readdirSync(sockets).filter(isMeant) : [];
   await Promise.all(names.map(async (name) => (await connectDriver(join(sockets, name, 'sock')))?.stop()));
@@ -64,7 +64,7 @@ function createDriver(socket: Socket, hello: Hello) {
   let acknowledged: number | undefined;
   let timer: NodeJS.Timeout | undefined;
 
-  /** What was acknowledged meanwhile goes along: each write of its own would wake the keeper, and it would take its turn first. */
+  /** Sends pending acknowledgements along: a write for each would wake the keeper before the message that matters. */
   function send(message?: object): void {
     clearTimeout(timer);
     timer = undefined;

@@ -1,6 +1,6 @@
 /**
- * The managed environment of the builtin interpreter: made once, in the background, in the user's cache folder.
- * Until it is there, sessions run on the plain Python that it is made from, and see its packages as soon as it is ready.
+ * Makes the managed environment of the builtin interpreter, once, in the background, in the user's cache folder. Until it is there, sessions
+ * run on the plain Python that it is made from, and see its packages as soon as it is ready.
  */
 
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** The driver's messages, checked where they come in: the process that sends them also runs user code. */
+/** Parses the driver's messages strictly, because the process that sends them also runs user code. */
 
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';

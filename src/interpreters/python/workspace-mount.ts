@@ -1,4 +1,4 @@
-/** Whether this machine lets a process have a workspace mounted at /mnt/data for itself alone. */
+/** Probes whether this machine lets a process have a workspace mounted at /mnt/data for itself alone. */
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';

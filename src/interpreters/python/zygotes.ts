@@ -52,7 +52,7 @@ export interface Zygotes {
   connect(socket: string): Promise<LiveInterpreter | undefined>;
   /** Starts the zygote ahead of need. */
   prepare(spec: ZygoteSpec): Promise<void>;
-  /** Lets go of them; those that nobody else uses end now, and not only after a while. Can wait for that. */
+  /** Disconnects from the zygotes; those that no other server uses end now. Waits for that if `isAwaited`. */
   dismiss(isAwaited: boolean): Promise<void>;
   close(): void;
 }
@@ -107,7 +107,7 @@ export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.
   };
 }
 
-/** In the middle of a request. */
+/** Thrown when a zygote ends in the middle of a request. */
 class ZygoteEnded extends CuvetteError {
   constructor(message: string) {
     super('interpreter_failed', message);
@@ -120,7 +120,7 @@ interface Zygote {
   dismiss(isAwaited: boolean): Promise<void>;
 }
 
-/** Whatever else decides what sessions see and may do, another zygote. */
+/** Sessions that see or may do something else need another zygote, so all of that is part of its key. */
 async function openConfined(spec: ZygoteSpec, sandbox: Sandbox, env: NodeJS.ProcessEnv): Promise<Zygote> {
   const root = await sandbox.rootFor(spec.python);
   const folder = join(sandbox.runtime, 'z', keyOf(spec, sandbox.describe(root)));
