@@ -19,26 +19,16 @@ export interface FileAttributes {
 }
 
 /** Copies a file of the server's own. */
-export async function copyIntoWorkspace(
-  from: string,
-  workspace: string,
-  name: string,
-  how: FileAttributes,
-): Promise<void> {
-  await place(workspace, name, how, async (handle, temporary) => {
+export function copyIntoWorkspace(from: string, workspace: string, name: string, how: FileAttributes): Promise<void> {
+  return write(workspace, name, how, async (handle, temporary) => {
     // By its handle, since something else may stand at that name by now.
     const target = process.platform === 'linux' ? pathOfHandle(handle) : temporary;
     await copyFile(from, target, constants.COPYFILE_FICLONE);
   });
 }
 
-export async function writeIntoWorkspace(
-  text: string,
-  workspace: string,
-  name: string,
-  how: FileAttributes,
-): Promise<void> {
-  await place(workspace, name, how, (handle) => handle.writeFile(text));
+export function writeIntoWorkspace(text: string, workspace: string, name: string, how: FileAttributes): Promise<void> {
+  return write(workspace, name, how, (handle) => handle.writeFile(text));
 }
 
 /** A small file for the folder's owner alone, at once. */
@@ -59,7 +49,7 @@ export function writeIntoFolderSync(text: string, folder: FolderHandleSync, name
 
 type Fill = (handle: FileHandle, path: string) => Promise<void>;
 
-async function place(workspace: string, name: string, how: FileAttributes, fill: Fill): Promise<void> {
+async function write(workspace: string, name: string, how: FileAttributes, fill: Fill): Promise<void> {
   const folders = safeName(name).split('/');
   const last = folders.pop() ?? '';
   const folder = await openFolder(workspace, folders, { owner: how.owner });

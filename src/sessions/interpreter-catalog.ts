@@ -123,24 +123,16 @@ export function createInterpreterCatalog(options: CatalogOptions): InterpreterCa
     remove: (name) => store.removeInterpreter(project, session, name),
     async list(running) {
       const state = await environment.state().catch(() => undefined);
+      const labs = (await options.labInterpreters?.list()) ?? [];
+      const found = discovered().map((one) => ({ ...one, python: insidePath(one.python) }));
       const pythons: DescribedPython[] = [
         ...allAdded().map((one) => describeAdded(one, seen)),
-        ...discovered().map((one) => ({
-          ...one,
-          source: 'discovered' as const,
-          python: insidePath(one.python),
-          cwd: seen,
-        })),
-        ...((await options.labInterpreters?.list()) ?? []).map((one) => ({
-          ...one,
-          source: 'lab' as const,
-          python: null,
-          cwd: seen,
-        })),
+        ...found.map((one) => ({ ...one, source: 'discovered' as const, cwd: seen })),
+        ...labs.map((one) => ({ ...one, source: 'lab' as const, python: null, cwd: seen })),
       ];
-      const builtin = { name: BUILTIN, source: 'builtin' as const, python: state ? zygoteSpec(state).python : null };
+      const python = state ? zygoteSpec(state).python : null;
       return [
-        listPython({ ...builtin, cwd: seen }, await running(BUILTIN)),
+        listPython({ name: BUILTIN, source: 'builtin', python, cwd: seen }, await running(BUILTIN)),
         ...(await Promise.all(LANGUAGES.map(async (one) => listLanguage(one, seen, await running(one.name))))).flat(),
         ...(await Promise.all(pythons.map(async (one) => listPython(one, await running(one.name))))),
       ];
@@ -152,15 +144,12 @@ export function createInterpreterCatalog(options: CatalogOptions): InterpreterCa
           `${given.name} is the name of an interpreter that is always there; choose another.`,
         );
       const base = sandbox ? seen : project;
-      const interpreter = {
-        ...given,
-        python: absolute(base, given.python),
-        cwd: given.cwd && absolute(base, given.cwd),
-      };
-      if (!sandbox && interpreter.cwd && !existsSync(interpreter.cwd)) {
+      const cwd = given.cwd && absolute(base, given.cwd);
+      const interpreter = { ...given, python: absolute(base, given.python), cwd };
+      if (!sandbox && cwd && !existsSync(cwd)) {
         throw new CuvetteError(
           'invalid_input',
-          `The folder ${interpreter.cwd} does not exist; make it, or leave cwd out for the project's.`,
+          `The folder ${cwd} does not exist; make it, or leave cwd out for the project's.`,
         );
       }
       if (!sandbox) await probePython(interpreter.python);

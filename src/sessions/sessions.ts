@@ -10,7 +10,7 @@ import { CuvetteError } from '../errors.ts';
 import type { Environment } from '../interpreters/python/environment.ts';
 import { createZygotes } from '../interpreters/python/zygotes.ts';
 import type { Paths } from '../paths.ts';
-import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
+import { isOtherRunning, isRunning, type ProcessId, thisProcess } from '../process-tree.ts';
 import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { type Admission, createAdmission } from './admission.ts';
@@ -83,7 +83,7 @@ export function createSessions(options: {
   const env = sandbox ? { ...harmlessVariables(SEEN.home), ...confinedVariables(sandbox) } : ownVariables();
   const live = createLiveSessions<LiveSession>(config.maxSessions);
   const agent = ancestorsUpToAgent(process.pid).at(-1) ?? null;
-  const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
+  const me = thisProcess();
   let defaultRow: SessionRow | undefined;
 
   function openRow(row: SessionRow): LiveSession {
@@ -128,7 +128,7 @@ export function createSessions(options: {
         `There is no session ${id}. Leave the session out for the default one, or see get_session_info for its id.`,
       );
     }
-    if (isHeldByOther(row)) {
+    if (isOtherRunning(row.server)) {
       throw new CuvetteError(
         'unknown_session',
         `Session ${id} belongs to another server that is running (pid ${row.server?.pid}). Leave the session out for this agent's own.`,
@@ -137,14 +137,10 @@ export function createSessions(options: {
     return row;
   }
 
-  const isHeldByOther = (row: SessionRow) =>
-    row.server !== null && row.server.pid !== process.pid && isRunning(row.server);
-
   /** The session that this agent had, or one in this project whose server died under it; else a new one. */
   function findDefault(): SessionRow {
-    const free = store()
-      .sessionsOf(project)
-      .filter((row) => !isHeldByOther(row));
+    const rows = store().sessionsOf(project);
+    const free = rows.filter(({ server }) => !isOtherRunning(server));
     const mine = free.find((row) => agent && row.agent?.pid === agent.pid && row.agent.started === agent.started);
     const orphan = free.find((row) => !row.closed && row.server && !(row.agent && isRunning(row.agent)));
     return mine ?? orphan ?? newRow();

@@ -11,7 +11,7 @@ import { removeTree } from '../files/remove-tree.ts';
 import { createKeeperPool } from '../interpreters/process/keeper-pool.ts';
 import { endKeepers } from '../interpreters/python/driver.ts';
 import { createZygotes } from '../interpreters/python/zygotes.ts';
-import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
+import { isOtherRunning, thisProcess } from '../process-tree.ts';
 import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { confinedVariables, harmlessVariables, withoutSecrets } from './environment-variables.ts';
@@ -115,7 +115,7 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
   const live = createLiveSessions<OpenSession>(options.most);
   const aliases = new Map<string, string>();
   const removals = new Set<Promise<void>>();
-  const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
+  const me = thisProcess();
   const folderOf = (id: string) => join(options.folder, id);
   const workspaceOf = (id: string) => join(folderOf(id), 'workspace');
   const seenAt = (workspace: string) => (mountsWorkspace || sandbox ? WORKSPACE : workspace);
@@ -165,11 +165,8 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
   /** What the store knows of a session, if it is this owner's and no other server has it open. */
   function rowOf(owner: string, id: string): SessionRow | undefined {
     const row = ID.test(id) ? resources.store().session(id) : undefined;
-    return row?.owner === owner && !isHeldByOther(row) ? row : undefined;
+    return row?.owner === owner && !isOtherRunning(row.server) ? row : undefined;
   }
-
-  const isHeldByOther = (row: SessionRow) =>
-    row.server !== null && row.server.pid !== process.pid && isRunning(row.server);
 
   function ownLive(owner: string, id: string): OpenSession | undefined {
     const known = live.get(id);
@@ -225,7 +222,7 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
   /** True for the socket of a session that an earlier server has left and that no server has open. */
   function isOrphaned(socket: string): boolean {
     const row = resources.store().session(socket.slice(0, ID_LENGTH));
-    return row?.owner !== undefined && !live.get(row.id) && !isHeldByOther(row);
+    return row?.owner !== undefined && !live.get(row.id) && !isOtherRunning(row.server);
   }
 
   return {
@@ -285,7 +282,7 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
         if (isExpired && live.isIdle(open)) await live.evict(open);
       }
       for (const row of resources.store().ownedUnusedSince(now - options.keep * 1000)) {
-        if (!live.get(row.id) && !isHeldByOther(row)) await forget(row.id);
+        if (!live.get(row.id) && !isOtherRunning(row.server)) await forget(row.id);
       }
     },
     async warmUp() {

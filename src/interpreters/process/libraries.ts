@@ -63,11 +63,8 @@ async function commandsIn(folders: string[]): Promise<Libraries> {
 
 async function nodeModules({ path }: LanguageTool): Promise<Libraries> {
   // Code has a home of its own, so what lies in the server's does not count.
-  const { stdout } = await run(path, ['-e', ASK_NODE], {
-    timeout: TIMEOUT_MS,
-    cwd: '/',
-    env: { HOME: '/nonexistent' },
-  });
+  const env = { HOME: '/nonexistent' };
+  const { stdout } = await run(path, ['-e', ASK_NODE], { timeout: TIMEOUT_MS, cwd: '/', env });
   return JSON.parse(stdout);
 }
 
@@ -79,9 +76,8 @@ async function goPackages({ path, version }: LanguageTool): Promise<Libraries> {
 
 /** The headers of the standard library: those without an ending, where the compiler looks for <vector>. */
 async function standardHeaders({ path, version }: LanguageTool): Promise<Libraries> {
-  const { stderr } = await run(path, ['-x', 'c++', '-E', '-v', '/dev/null', '-o', '/dev/null'], {
-    timeout: TIMEOUT_MS,
-  });
+  const args = ['-x', 'c++', '-E', '-v', '/dev/null', '-o', '/dev/null'];
+  const { stderr } = await run(path, args, { timeout: TIMEOUT_MS });
   const [, listed = ''] = /#include <\.\.\.> search starts here:\n([\s\S]*?)End of search list/.exec(stderr) ?? [];
   for (const folder of listed.split('\n').map((line) => line.trim())) {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
