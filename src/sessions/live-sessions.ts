@@ -59,21 +59,21 @@ export function createLiveSessions<Live extends LiveSession>(most: number): Live
     }
   }
 
-  function use<Opened extends Live | undefined>(one: Opened): Opened {
-    if (!one) return one;
-    live.set(one.session.id, one);
-    one.users += 1;
-    one.usedAt = Date.now();
-    return one;
+  function use<Opened extends Live | undefined>(opened: Opened): Opened {
+    if (!opened) return opened;
+    live.set(opened.session.id, opened);
+    opened.users += 1;
+    opened.usedAt = Date.now();
+    return opened;
   }
 
   function leastRecentlyUsed(): Live | undefined {
     return [...live.values()].filter(isIdle).sort((a, b) => a.usedAt - b.usedAt)[0];
   }
 
-  async function evict(one: Live): Promise<void> {
+  async function evict(opened: Live): Promise<void> {
     evicted += 1;
-    await end(one);
+    await end(opened);
   }
 
   async function end({ session }: Live, after: () => Promise<void> = async () => {}): Promise<void> {
@@ -96,8 +96,8 @@ export function createLiveSessions<Live extends LiveSession>(most: number): Live
       return evicted;
     },
     acquire,
-    release(one) {
-      one.users -= 1;
+    release(opened) {
+      opened.users -= 1;
     },
     isIdle,
     evict,

@@ -84,9 +84,9 @@ export function createSession(options: SessionOptions): Session {
   const { id, project, folder, limits, store } = options;
   const live = new Map<string, Execution>();
   /** Interpreters that hold variables of earlier calls. */
-  const used = usedInterpreters(store, id);
+  const withVariables = usedInterpreters(store, id);
   let last = store.lastNumber(id);
-  let lateTo: Execution | undefined;
+  let lastSent: Execution | undefined;
   /** Executions that were cancelled while their interpreter was still starting. */
   const cancelled = new Set<number>();
   const sent = new Set<number>();
@@ -96,7 +96,7 @@ export function createSession(options: SessionOptions): Session {
     interpreter.onEvent((event) => void onEvent(name, interpreter, event).catch(() => {}));
     interpreter.onLost(() => onLost(name));
     interpreter.onIdleDeath((cause) => {
-      used.delete(name);
+      withVariables.delete(name);
       const doomed = [...live.values()].find(({ record }) => record.interpreter === name && sent.has(record.number));
       if (doomed) doomed.note(diedBetweenCalls(cause));
       else idleDeaths.set(name, cause);
@@ -111,7 +111,7 @@ export function createSession(options: SessionOptions): Session {
     return result;
   }
 
-  function revive(record: ExecutionRecord): Execution {
+  function toExecution(record: ExecutionRecord): Execution {
     return createExecution(record, store, {
       path: join(folder, `output-${record.number}.txt`),
       limit: limits.outputLimit,
@@ -122,7 +122,7 @@ export function createSession(options: SessionOptions): Session {
 
   function execute(request: ExecuteRequest): Execution {
     last += 1;
-    const execution = revive({
+    const execution = toExecution({
       session: id,
       number: last,
       interpreter: request.interpreter ?? BUILTIN,
@@ -160,7 +160,7 @@ export function createSession(options: SessionOptions): Session {
     execution.done.then(() => {
       live.delete(String(execution.record.number));
       // What it holds can be large, and is on disk.
-      if (lateTo === execution) lateTo = undefined;
+      if (lastSent === execution) lastSent = undefined;
     });
     return execution;
   }
@@ -178,8 +178,8 @@ export function createSession(options: SessionOptions): Session {
     if (isEnded(execution)) return;
     if (signal?.aborted || cancelled.delete(record.number)) return execution.finish(CANCELLED_IN_QUEUE);
     noteLostState(execution, isFresh);
-    if (pool.keepsVariables(record.interpreter)) used.add(record.interpreter);
-    lateTo = execution;
+    if (pool.keepsVariables(record.interpreter)) withVariables.add(record.interpreter);
+    lastSent = execution;
     execution.start();
     sent.add(record.number);
     const cancel = () => interpreter.interrupt(String(record.number), 'cancelled');
@@ -198,7 +198,7 @@ export function createSession(options: SessionOptions): Session {
     await execution.done;
     sent.delete(record.number);
     signal?.removeEventListener('abort', cancel);
-    if (!record.variablesSurvived) used.delete(record.interpreter);
+    if (!record.variablesSurvived) withVariables.delete(record.interpreter);
   }
 
   function noteLostState(execution: Execution, isFresh: boolean): void {
@@ -206,7 +206,7 @@ export function createSession(options: SessionOptions): Session {
     const cause = idleDeaths.get(interpreter);
     idleDeaths.delete(interpreter);
     if (cause) execution.note(diedBetweenCalls(cause));
-    else if (isFresh && used.has(interpreter) && pool.keepsVariables(interpreter))
+    else if (isFresh && withVariables.has(interpreter) && pool.keepsVariables(interpreter))
       execution.note('a fresh interpreter: the one that earlier calls used has ended, and their variables are lost');
   }
 
@@ -230,12 +230,12 @@ export function createSession(options: SessionOptions): Session {
   function executionOf(eventId: string): Execution | undefined {
     const known = live.get(eventId);
     if (known) return known;
-    if (lateTo && String(lateTo.record.number) === eventId) return lateTo;
+    if (lastSent && String(lastSent.record.number) === eventId) return lastSent;
     const record = store.execution(id, Number(eventId));
     if (!record) return undefined;
-    lateTo = revive(record);
-    if (record.state !== 'done') live.set(eventId, lateTo);
-    return lateTo;
+    lastSent = toExecution(record);
+    if (record.state !== 'done') live.set(eventId, lastSent);
+    return lastSent;
   }
 
   async function installFor(
@@ -273,7 +273,7 @@ export function createSession(options: SessionOptions): Session {
   /** Resumes what ran when the last server died: interpreters outlive it and keep the events that it did not acknowledge. */
   async function recover(): Promise<void> {
     for (const record of store.unfinished(id)) {
-      const execution = revive(record);
+      const execution = toExecution(record);
       live.set(String(record.number), execution);
       execution.done.then(() => live.delete(String(record.number)));
       if (record.state === 'queued')
@@ -303,7 +303,7 @@ export function createSession(options: SessionOptions): Session {
       const running = live.get(String(number));
       if (running) return running;
       const record = store.execution(id, number);
-      if (record) return revive(record);
+      if (record) return toExecution(record);
       throw new CuvetteError('unknown_execution', `Session ${id} has no execution ${number}; its last one is ${last}.`);
     },
     pending: () => [...live.values()],
@@ -331,7 +331,7 @@ export function createSession(options: SessionOptions): Session {
         const { live: interpreter } = await pool.open(name);
         const names = await interpreter.variables();
         await interpreter.reset();
-        used.delete(name);
+        withVariables.delete(name);
         const row = store.session(id);
         if (row) store.putSession({ ...row, cleared: { ...row.cleared, [name]: last } });
         return names.length;
