@@ -230,10 +230,13 @@ export function fakeResources(
   };
 }
 
-/** Waits for something that happens in this process; a limit ends a test that would hang. */
+/** Milliseconds after which a test that would hang is ended. */
+const LONGEST_WAIT = 60_000;
+
+/** Waits for something that happens in this process. */
 export async function until(condition: () => boolean): Promise<void> {
-  for (let turns = 0; !condition(); turns += 1) {
-    if (turns === 100_000) throw new Error(`this did not come true: ${condition}`);
+  for (const start = performance.now(); !condition(); ) {
+    if (performance.now() - start > LONGEST_WAIT) throw new Error(`this did not come true: ${condition}`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

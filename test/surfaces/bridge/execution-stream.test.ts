@@ -1,7 +1,7 @@
 import { createServer as createHttp } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { createSessions } from '../../../src/sessions/sessions.ts';
 import { openConnection } from '../../../src/surfaces/bridge/connection.ts';
@@ -44,6 +44,8 @@ async function runForIdleReader() {
 
 test('code whose reader has stopped reading is not acknowledged further, and goes on when the reader does', async () => {
   const { keeper, client, buffered } = await runForIdleReader();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
   // As a keeper does, the test prints only while little is not acknowledged.
   let sent = 0;
   const window = 4;
@@ -52,6 +54,7 @@ test('code whose reader has stopped reading is not acknowledged further, and goe
       keeper.print(PIECE);
       sent += 1;
     }
+    vi.advanceTimersByTime(1000);
     await new Promise((resolve) => setImmediate(resolve));
   }
   const stalledAt = sent;
@@ -62,7 +65,10 @@ test('code whose reader has stopped reading is not acknowledged further, and goe
     received += chunk.length;
   });
   client.resume();
-  await until(() => keeper.acknowledged.at(-1) === stalledAt);
+  await until(() => {
+    vi.advanceTimersByTime(1000);
+    return keeper.acknowledged.at(-1) === stalledAt;
+  });
   keeper.finish();
   await until(() => received > stalledAt * PIECE.length);
 });
