@@ -1,4 +1,4 @@
-/** Another name for a command of Cuvette. The program goes on as if it had been called by its own name, which is how it tells users to call it. */
+/** Runs a command of Cuvette under another program's name: arguments and messages are those of the command itself. */
 
 import { fileURLToPath } from 'node:url';
 

@@ -1,4 +1,4 @@
-/** One table of everything that can go wrong: its code, its HTTP status, its exit code. The message says what to do. */
+/** Lists everything that can go wrong in one table: its code, its HTTP status, its exit code. The message says what to do. */
 
 const TABLE = {
   invalid_input: { status: 400, exit: 2 },

@@ -1,4 +1,4 @@
-/** A lock between processes: an exclusive transaction on an SQLite file, which the kernel ends with its holder, however that dies. */
+/** Locks between processes with an exclusive transaction on an SQLite file, which the kernel ends when its holder dies. */
 
 import { closeSync, fstatSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -1,4 +1,4 @@
-/** JSON messages, one a line, over a stream. Owns framing only. */
+/** Reads and writes JSON messages, one a line, over a stream. Owns framing only. */
 
 import type { Readable, Writable } from 'node:stream';
 
@@ -23,11 +23,12 @@ export function readLines(stream: Readable, onLine: (line: string) => void): voi
   });
 }
 
-export function writeLine(stream: Writable, message: unknown): void {
-  writeLines(stream, [message]);
+/** False if the stream's buffer is full: its 'drain' event tells when it is not. */
+export function writeLine(stream: Writable, message: unknown): boolean {
+  return writeLines(stream, [message]);
 }
 
 /** All of them in one piece. */
-export function writeLines(stream: Writable, messages: unknown[]): void {
-  stream.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
+export function writeLines(stream: Writable, messages: unknown[]): boolean {
+  return stream.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
 }

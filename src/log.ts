@@ -1,4 +1,4 @@
-/** The log: to standard error, because standard output belongs to the protocol or to the program that runs. */
+/** Creates the log, which goes to standard error: standard output belongs to the protocol or to the program that runs. */
 
 import { type Logger, pino } from 'pino';
 

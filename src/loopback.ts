@@ -1,4 +1,4 @@
-/** Whether an address is reached from this machine alone. */
+/** Decides whether an address can be reached from this machine alone. */
 
 import { BlockList, isIP } from 'node:net';
 

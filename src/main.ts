@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The way in: reads the command and loads only what that command needs. */
+/** Starts Cuvette: reads the command and loads only what that command needs. */
 
 import { main as run } from './cli/run.ts';
 import { CuvetteError, messageOf } from './errors.ts';

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `mcp-py-client`, as settings made for the python-interpreter server name it: `cuvette run`. */
+/** Runs `cuvette run` under the name `mcp-py-client`, which settings made for the python-interpreter server use. */
 
 import { runAs } from './alias.ts';
 

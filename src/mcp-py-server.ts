@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `mcp-py-server`, as settings made for the python-interpreter server name it: `cuvette mcp`. */
+/** Runs `cuvette mcp` under the name `mcp-py-server`, which settings made for the python-interpreter server use. */
 
 import { runAs } from './alias.ts';
 

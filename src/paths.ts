@@ -1,4 +1,4 @@
-/** Where things live on this machine. Light on purpose: the shell client loads it before anything else. */
+/** Decides where files live on this machine. It imports little, because the shell client loads it before anything else. */
 
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';

@@ -22,6 +22,15 @@ export function isRunning(id: ProcessId): boolean {
   return findProcess(id.pid)?.started === id.started;
 }
 
+export function thisProcess(): ProcessId {
+  return { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
+}
+
+/** True if that is another process than this one, and it still runs. */
+export function isOtherRunning(id: ProcessId | null): boolean {
+  return id !== null && id.pid !== process.pid && isRunning(id);
+}
+
 /** The process's parents, nearest first, up to but not including the first process of the machine. */
 export function ancestorsOf(pid: number): ProcessInfo[] {
   const found: ProcessInfo[] = [];

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
-import { removeLeftBehind } from './left-behind.ts';
+import { removeStaleFiles } from './stale-files.ts';
 
 export interface CommandResult {
   ok: boolean;
@@ -28,7 +28,7 @@ const LOWEST = 19;
 export async function runCommand(argv: string[], options: CommandOptions): Promise<CommandResult> {
   const { scratch } = options;
   await mkdir(scratch, { recursive: true, mode: 0o700 });
-  await removeLeftBehind(scratch, () => true);
+  await removeStaleFiles(scratch, () => true);
   const own = await mkdtemp(join(scratch, 'run-'));
   try {
     return await run(argv, own, options);

@@ -1,4 +1,4 @@
-/** Programs on PATH. Folders that depend on where this process stands are not looked into. */
+/** Finds programs on PATH. It ignores relative folders, whose meaning depends on the current folder. */
 
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';

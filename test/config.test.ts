@@ -393,7 +393,7 @@ describe('the settings shown', () => {
   });
 });
 
-it('are all in the documentation, with all their names', () => {
+it('every setting is in the documentation, with all its names', () => {
   const lines = readFileSync(new URL('../docs/settings.md', import.meta.url), 'utf8').split('\n');
   const missing = explainConfig({}, {}).filter(
     ({ setting, flag, variables }) =>

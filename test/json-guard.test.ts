@@ -59,7 +59,7 @@ describe('JSON that is about to be parsed', () => {
   });
 });
 
-describe('a body', () => {
+describe('the body of a request', () => {
   it('is read whole, however it is cut into pieces', async () => {
     const text = fc.array(fc.constantFrom('"', '\\', '[', 'é', '漢', '🐢', ' '), { maxLength: 40 });
     await fc.assert(

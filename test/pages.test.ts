@@ -17,7 +17,7 @@ const FILES = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
 const PAGES = FILES.filter((path) => path.endsWith('.md') && path !== 'CHANGELOG.md');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-describe('pages', () => {
+describe('pages of the documentation', () => {
   it('tell nobody to use a package that is not released, but for one sentence that says when', () => {
     const hits = FILES.filter((path) => /^(README|docs\/.*\.md|src\/)/.test(path)).flatMap((path) =>
       read(path)
@@ -44,7 +44,7 @@ describe('pages', () => {
   });
 });
 
-describe('files', () => {
+describe('files of the repository', () => {
   it('name no host of a package registry: which one is used, pip, uv, npm, Go and apt are configured for', () => {
     // In two parts, so that this file does not name them.
     const hosts = [

@@ -62,7 +62,7 @@ describe('a process that was noted down', () => {
 });
 
 describe('ancestors', () => {
-  it('come nearest first', async () => {
+  it('of a process come nearest first', async () => {
     const outer = await started('sh', ['-c', 'sh -c "sleep 60 & echo \\$!; wait"; true']);
     if (!outer.stdout) throw new Error('no output');
     const [line] = await once(outer.stdout, 'data');

@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const sh = (script: string) => ['/bin/sh', '-c', script];
 
-describe('a command', () => {
+describe('a command that is run to its end', () => {
   test('says how it ended, with the last of what it said', async () => {
     const timeout = 10_000;
     expect(await runCommand(sh('echo out; echo err >&2'), { timeout, scratch })).toMatchObject({ ok: true });

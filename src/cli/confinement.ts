@@ -8,21 +8,21 @@ import { CuvetteError, messageOf } from '../errors.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
 import { environmentsIn } from '../interpreters/python/environment.ts';
 import { parseAllowList } from '../sandbox/allow-list.ts';
-import { type Choice, chooseSandbox } from '../sandbox/choose.ts';
+import { chooseSandbox, type SandboxChoice } from '../sandbox/choose-sandbox.ts';
 import { policyOf } from '../sandbox/policy.ts';
 import { openProxy } from '../sandbox/proxy.ts';
-import type { Foundation } from '../sessions/foundation.ts';
+import type { ServerResources } from '../sessions/server-resources.ts';
 
 /** Levels of folders for the compilers' shared files that Cuvette itself makes. */
 const DEPTH = 2;
 
-export interface OpenConfinement extends Choice {
+export interface OpenConfinement extends SandboxChoice {
   close(): Promise<void>;
 }
 
 export async function openConfinement(options: {
   config: Config;
-  foundation: Foundation;
+  resources: ServerResources;
   python: string | undefined;
   /** The folder that holds the sessions' folders. */
   sessions: string;
@@ -30,20 +30,20 @@ export async function openConfinement(options: {
   project?: string;
   isOpen: boolean;
 }): Promise<OpenConfinement> {
-  const { config, foundation, sessions } = options;
+  const { config, resources, sessions } = options;
   const policy = policyOf(config);
   const hosts = Array.isArray(config.network) ? config.network : [];
   const mark = createHash('sha256').update(JSON.stringify(hosts)).digest('hex').slice(0, 8);
-  const proxy = policy.network === 'proxy' ? join(foundation.runtime, 'c', `proxy-${mark}.sock`) : undefined;
+  const proxy = policy.network === 'proxy' ? join(resources.runtime, 'c', `proxy-${mark}.sock`) : undefined;
   const allow = readHosts(hosts);
   const choice = await chooseSandbox({ sandbox: config.sandbox, isOpen: options.isOpen }, options.python, {
     policy,
-    runtime: foundation.runtime,
+    runtime: resources.runtime,
     sessions,
     project: options.project,
     proxy,
     tools: await languageTools(),
-    readable: [...sharedFolders(foundation.programs.cache), environmentsFolder(foundation.paths.cache)],
+    readable: [...sharedFolders(resources.programs.cache), environmentsFolder(resources.paths.cache)],
   });
   if (!choice.sandbox || !proxy) return { ...choice, close: async () => choice.sandbox?.close() };
   const { sandbox } = choice;

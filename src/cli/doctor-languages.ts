@@ -5,10 +5,10 @@ import { messageOf } from '../errors.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
 import { type EnvironmentState, standingEnvironment } from '../interpreters/python/environment.ts';
 import type { Paths } from '../paths.ts';
-import { createFoundation } from '../sessions/foundation.ts';
-import { BUILTIN } from '../sessions/interpreter-pool.ts';
+import { withoutSecrets } from '../sessions/environment-variables.ts';
+import { BUILTIN } from '../sessions/interpreter-catalog.ts';
+import { createServerResources } from '../sessions/server-resources.ts';
 import type { SharedSessions } from '../sessions/shared-sessions.ts';
-import { withoutSecrets } from '../sessions/variables.ts';
 import { openServiceSessions } from './service-sessions.ts';
 
 export interface Trial {
@@ -40,11 +40,11 @@ export async function* tryLanguages(options: {
 }): AsyncGenerator<Trial> {
   const { config, paths, state } = options;
   const environment = standingEnvironment(state);
-  const foundation = createFoundation({ config, paths, env: withoutSecrets(), environment });
+  const resources = createServerResources({ config, paths, env: withoutSecrets(), environment });
   // Sockets to zygotes and keepers do not keep the process alive, as the port of a service does.
   const awake = setInterval(() => {}, 1000);
   try {
-    const sessions = await openServiceSessions({ config, foundation });
+    const sessions = await openServiceSessions({ config, resources });
     try {
       yield await tryLanguage(sessions.shared, BUILTIN, 'Python');
       for (const language of LANGUAGES) {
@@ -62,7 +62,7 @@ export async function* tryLanguages(options: {
     }
   } finally {
     clearInterval(awake);
-    foundation.close();
+    resources.close();
   }
 }
 

@@ -7,11 +7,11 @@ import { findEnvironment } from '../interpreters/python/environment.ts';
 import { findPython, type PythonInfo } from '../interpreters/python/probe.ts';
 import { findPaths, type Paths, privateFolder, runtimeFolder } from '../paths.ts';
 import { ancestorsOf } from '../process-tree.ts';
-import { tryToConfine } from '../sandbox/choose.ts';
-import { adviceFor, lookAtMachine } from '../sandbox/machine.ts';
+import { tryToConfine } from '../sandbox/choose-sandbox.ts';
+import { adviceFor, detectHostCapabilities } from '../sandbox/host-capabilities.ts';
 import { policyOf } from '../sandbox/policy.ts';
 import { findProgram } from '../search-path.ts';
-import { openStore } from '../sessions/store.ts';
+import { openSessionStore } from '../sessions/session-store.ts';
 import { chooseServer, chooseService } from '../surfaces/bridge/discovery.ts';
 import { readRecords } from '../surfaces/bridge/server-record.ts';
 import { VERSION } from '../version.ts';
@@ -55,7 +55,7 @@ async function* examine(config: Config, paths: Paths): AsyncGenerator<Finding> {
   yield look('environment', async () => environmentDetail(paths.cache, await find()));
   yield look('runtime folder', () => runtimeFolder(paths.runtime));
   yield look('data folder', () => {
-    openStore(paths.data).close();
+    openSessionStore(paths.data).close();
     return paths.data;
   });
   yield look('cache folder', () => privateFolder(paths.cache));
@@ -103,7 +103,7 @@ async function environmentDetail(cache: string, base: PythonInfo): Promise<strin
 
 /** Tries to confine a process, as `cuvette serve` does before it starts. */
 async function sandboxDetail(config: Config, paths: Paths): Promise<string> {
-  const machine = await lookAtMachine();
+  const machine = await detectHostCapabilities();
   const python = await findPython(config.python).catch(() => undefined);
   const tried = await tryToConfine(machine, python?.executable, {
     policy: policyOf(config),

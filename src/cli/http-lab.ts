@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { admitted, createCallersLabs } from '../lab/labs/callers-labs.ts';
 import { createLabInterpreters } from '../lab/labs/lab-interpreters.ts';
 import type { Paths } from '../paths.ts';
-import type { Elsewhere } from '../sessions/interpreter-pool.ts';
+import type { LabInterpreters } from '../sessions/interpreter-catalog.ts';
 import { WORKSPACE_FILES } from '../tools/caller-files.ts';
 import type { Tool } from '../tools/define-tool.ts';
 import { createLabListing, createLabTools, type LabListing } from '../tools/lab.ts';
@@ -12,7 +12,7 @@ import { createLabListing, createLabTools, type LabListing } from '../tools/lab.
 export interface HttpLab {
   tools: readonly Tool[];
   listingOf(caller: string): LabListing;
-  interpretersOf(caller: string): Elsewhere;
+  interpretersOf(caller: string): LabInterpreters;
   close(): Promise<void>;
 }
 

@@ -5,15 +5,15 @@ import type { AddressInfo } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
 import type { Config } from '../config.ts';
+import { openFileStore } from '../files/file-store.ts';
 import { openSpills } from '../files/spill.ts';
-import { openFileStore } from '../files/store.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
 import type { Logger } from '../log.ts';
 import type { Admission } from '../sessions/admission.ts';
-import { createCalls } from '../sessions/calls.ts';
-import type { Foundation } from '../sessions/foundation.ts';
-import { createPrincipalSessions, hasDefault } from '../sessions/principal-sessions.ts';
+import type { ServerResources } from '../sessions/server-resources.ts';
+import { createServiceCalls } from '../sessions/service-calls.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import { createWorkspaceFiles } from '../sessions/workspace-files.ts';
 import { createMcpHttp } from '../surfaces/mcp/http.ts';
 import { createAccess, isOpenToPages, OPEN_TO_PAGES } from '../surfaces/rest/access.ts';
 import { createApp } from '../surfaces/rest/app.ts';
@@ -51,28 +51,28 @@ export async function openHttpService(options: {
   config: Config;
   /** Whether the port was chosen by the user; if not, another one will do. */
   isPortChosen: boolean;
-  foundation: Foundation;
+  resources: ServerResources;
   /** Through which every execution of this server starts. */
   admission: Admission;
   metrics: Metrics;
   project: string;
   log: Logger;
 }): Promise<HttpService> {
-  const { config, foundation, admission, metrics, log } = options;
+  const { config, resources, admission, metrics, log } = options;
   const access = createAccess(config);
   access.check(config.host);
   if (isOpenToPages(config)) log.warn(`Unsafe: ${OPEN_TO_PAGES}`);
-  const folders = serviceFolders(config, foundation.paths.data);
-  const spills = await openSpills(join(foundation.paths.data, 'spill'));
+  const folders = serviceFolders(config, resources.paths.data);
+  const spills = await openSpills(join(resources.paths.data, 'spill'));
   const logs = createStreamLogs(spills);
   const files = openFileStore({ folder: folders.files });
   // A service that any web page may use is not open to this machine's programs alone.
   const isOpen = access.isOpen && !isOpenToPages(config);
-  const lab = openHttpLab({ config, paths: foundation.paths, project: options.project, isOpen });
+  const lab = openHttpLab({ config, paths: resources.paths, project: options.project, isOpen });
   const opening = openServiceSessions({
     config,
-    foundation,
-    elsewhereOf: lab?.interpretersOf,
+    resources,
+    labInterpretersOf: lab?.interpretersOf,
     ownerOf: files.ownerOf,
     onRemoved(id) {
       files.removeSession(id);
@@ -84,17 +84,15 @@ export async function openHttpService(options: {
     throw error;
   });
   const { shared, description } = sessions;
-  const calls = createCalls({
-    shared,
-    files,
+  const calls = createServiceCalls({
+    sharedSessions: shared,
+    workspaceFiles: createWorkspaceFiles({ files, largestOutput: config.maxUpload, quota: config.sessionQuota }),
     spills,
     admission,
-    largestOutput: config.maxUpload,
-    quota: config.sessionQuota,
+    about: { environment: resources.environment, sandbox: description, startedAt: Date.now() },
   });
-  const tooled = { shared, calls, foundation, sandbox: description, startedAt: Date.now() };
   const mcp = createMcpHttp({
-    sessionsFor: (principal) => createPrincipalSessions(principal.id, tooled),
+    sessionsFor: (principal) => calls.sessionsOf(principal.id),
     log,
     lab: lab && { tools: lab.tools, listingOf: (principal) => lab.listingOf(principal.id) },
     // A caller without a key is on this machine, and so is its shell.
@@ -105,7 +103,7 @@ export async function openHttpService(options: {
     searchPath: sessions.searchPath?.split(delimiter),
     folders: { files: folders.root, workspaces: config.notebooksDir ?? folders.workspaces },
   };
-  const app = createApp({ config, access, foundation, shared, calls, metrics, files, logs, mcp, log, ...sandboxed });
+  const app = createApp({ config, access, resources, shared, calls, metrics, files, logs, mcp, log, ...sandboxed });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   server.keepAliveTimeout = KEEP_ALIVE;
   server.requestTimeout = 0; // A large upload over a slow line takes its time; headers do not.
@@ -116,10 +114,10 @@ export async function openHttpService(options: {
   const ending = new AbortController();
   const warm = shared.warmUp();
   warm
-    .then(() => prepareLanguages(foundation.programs.cache, ending.signal))
+    .then(() => prepareLanguages(resources.programs.cache, ending.signal))
     .catch((error: unknown) => log.warn({ err: error }, 'start'));
   const sweeper = setInterval(() => {
-    shared.sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep'));
+    shared.endExpired().catch((error: unknown) => log.warn({ err: error }, 'sweep'));
     files.expire(Date.now() - config.keepFiles * 1000);
   }, SWEEP_EVERY);
   sweeper.unref();
@@ -133,12 +131,12 @@ export async function openHttpService(options: {
     agents:
       owner === undefined
         ? undefined
-        : { url, sessions: createPrincipalSessions(owner, tooled), isUsed: () => hasDefault(owner, shared) },
+        : { url, sessions: calls.sessionsOf(owner), isUsed: () => calls.hasDefault(owner) },
     sandbox: description,
     warm,
     access: access.describe(),
     async languages() {
-      const runtimes = await createRuntimes(foundation.environment).all();
+      const runtimes = await createRuntimes(resources.environment).all();
       const others = runtimes.filter(({ lang, version }) => lang !== 'py' && version !== null);
       return others.map(({ lang }) => (lang === 'cpp' ? 'c++' : lang === 'js' ? 'node' : lang)).join(' · ');
     },

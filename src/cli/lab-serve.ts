@@ -14,7 +14,7 @@ import { openLabThread } from '../lab/local/lab-thread.ts';
 import type { LocalLabOptions } from '../lab/local/local-lab.ts';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
-import { withoutSecrets } from '../sessions/variables.ts';
+import { withoutSecrets } from '../sessions/environment-variables.ts';
 import { createLabApp } from '../surfaces/lab/app.ts';
 import { openTunnel, type Tunnel } from '../surfaces/lab/tunnel.ts';
 import { LAB_SERVE, parseFlags } from './command-flags.ts';

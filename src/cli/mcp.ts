@@ -8,7 +8,7 @@ import { createLabInterpreters } from '../lab/labs/lab-interpreters.ts';
 import { createLabs } from '../lab/labs/labs.ts';
 import { createLog } from '../log.ts';
 import { findPaths, type Paths, runtimeFolder } from '../paths.ts';
-import type { Foundation } from '../sessions/foundation.ts';
+import type { ServerResources } from '../sessions/server-resources.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Bridge } from '../surfaces/bridge/listen.ts';
 import { createMcpServer } from '../surfaces/mcp/server.ts';
@@ -19,7 +19,7 @@ import { parseServerFlags } from './server-flags.ts';
 import { shellCommand, stopSignal } from './this-program.ts';
 
 interface Confined {
-  foundation: Foundation;
+  resources: ServerResources;
   confinement: OpenConfinement;
 }
 
@@ -37,13 +37,13 @@ export async function main(args: string[]): Promise<number | undefined> {
     return null;
   };
   const labs = createLabs({ ...paths, project, store: config.store });
-  const elsewhere = createLabInterpreters(labs);
+  const labInterpreters = createLabInterpreters(labs);
   let confined: Confined | undefined;
   const openSessions = async () => {
     const { createSessions } = await import('../sessions/sessions.ts');
-    if (config.sandbox !== 'on') return createSessions({ config, paths, project, elsewhere });
+    if (config.sandbox !== 'on') return createSessions({ config, paths, project, labInterpreters });
     confined = await confine(config, paths, project);
-    return createSessions({ config, paths, project, elsewhere, ...confined });
+    return createSessions({ config, paths, project, labInterpreters, ...confined });
   };
   let opened: Promise<Sessions> | undefined;
   const sessions = () => {
@@ -74,7 +74,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   bridge?.close();
   await opened?.then((sessions) => sessions.close()).catch(failed);
   await confined?.confinement.close();
-  confined?.foundation.close();
+  confined?.resources.close();
   await labs.close();
   await stdio.close();
   process.exit(0);
@@ -82,14 +82,14 @@ export async function main(args: string[]): Promise<number | undefined> {
 
 /** Confines code to the project's folder; it sees no other file of the user's. */
 async function confine(config: Config, paths: Paths, project: string): Promise<Confined> {
-  const [{ openConfinement }, { createFoundation }, { zygoteSpec }] = await Promise.all([
+  const [{ openConfinement }, { createServerResources }, { zygoteSpec }] = await Promise.all([
     import('./confinement.ts'),
-    import('../sessions/foundation.ts'),
+    import('../sessions/server-resources.ts'),
     import('../interpreters/python/environment.ts'),
   ]);
-  const foundation = createFoundation({ config, paths });
-  const { python } = zygoteSpec(await foundation.environment.state());
+  const resources = createServerResources({ config, paths });
+  const { python } = zygoteSpec(await resources.environment.state());
   const sessions = join(paths.data, 'sessions');
-  const confinement = await openConfinement({ config, foundation, python, sessions, project, isOpen: false });
-  return { foundation, confinement };
+  const confinement = await openConfinement({ config, resources, python, sessions, project, isOpen: false });
+  return { resources, confinement };
 }

@@ -8,9 +8,9 @@ import { createLabs } from '../lab/labs/labs.ts';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
 import { createAdmission } from '../sessions/admission.ts';
-import { createFoundation } from '../sessions/foundation.ts';
+import { withoutSecrets } from '../sessions/environment-variables.ts';
+import { createServerResources } from '../sessions/server-resources.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
-import { withoutSecrets } from '../sessions/variables.ts';
 import { type Bridge, openBridge } from '../surfaces/bridge/listen.ts';
 import { createMetrics } from '../surfaces/rest/metrics.ts';
 import { projectFiles } from '../tools/caller-files.ts';
@@ -33,21 +33,21 @@ export async function main(args: string[]): Promise<number | undefined> {
   if (mistyped.length > 0) log.warn(`The environment has what is no setting: ${mistyped.join(', ')}`);
   const paths = findPaths();
   // Code of others may read the environment of what is started for it.
-  const foundation = createFoundation({ config, paths, env: withoutSecrets() });
+  const resources = createServerResources({ config, paths, env: withoutSecrets() });
   const labs = createLabs({ ...paths, project, store: config.store });
-  const elsewhere = createLabInterpreters(labs);
+  const labInterpreters = createLabInterpreters(labs);
   const metrics = createMetrics();
   const admission = createAdmission({ ...config, onEnded: metrics.execution });
-  const sessions = createSessions({ config, paths, project, foundation, admission, elsewhere });
+  const sessions = createSessions({ config, paths, project, resources, admission, labInterpreters });
   const stopped = stopSignal();
   // A server in the background was started by a shell, and serves shells alone.
   const isBackground = config.idle > 0;
   const isPortChosen = flags.explain().some(({ setting, source }) => setting === 'port' && source !== 'default');
   const http = isBackground
     ? undefined
-    : await openHttpService({ config, isPortChosen, foundation, admission, metrics, project, log }).catch(
+    : await openHttpService({ config, isPortChosen, resources, admission, metrics, project, log }).catch(
         (error: unknown) => {
-          foundation.close(); // The environment being made in the background would keep the process alive.
+          resources.close(); // The environment being made in the background would keep the process alive.
           throw error;
         },
       );
@@ -70,7 +70,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   await Promise.all(sessions.all().map((session) => session.stop()));
   await sessions.close();
   await labs.close();
-  foundation.close();
+  resources.close();
   process.exit(0);
 }
 

@@ -3,11 +3,11 @@
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { zygoteSpec } from '../interpreters/python/environment.ts';
-import { probePlace } from '../interpreters/python/place.ts';
+import { probeWorkspaceMount } from '../interpreters/python/workspace-mount.ts';
 import { isLoopback } from '../loopback.ts';
 import { ownFolder } from '../paths.ts';
-import type { Foundation } from '../sessions/foundation.ts';
-import type { Elsewhere } from '../sessions/interpreter-pool.ts';
+import type { LabInterpreters } from '../sessions/interpreter-catalog.ts';
+import type { ServerResources } from '../sessions/server-resources.ts';
 import { createSharedSessions, type SharedSessions } from '../sessions/shared-sessions.ts';
 import { openConfinement } from './confinement.ts';
 
@@ -33,42 +33,43 @@ export function serviceFolders({ uploadsDir, notebooksDir }: Config, data: strin
 
 export async function openServiceSessions(options: {
   config: Config;
-  foundation: Foundation;
+  resources: ServerResources;
   /** Whose files are kept under an id, if any. */
   ownerOf?(id: string): string | undefined;
   onRemoved?(id: string): void;
   /** Interpreters of the labs that an owner has attached. */
-  elsewhereOf?: ((owner: string) => Elsewhere) | undefined;
+  labInterpretersOf?: ((owner: string) => LabInterpreters) | undefined;
 }): Promise<ServiceSessions> {
-  const { config, foundation, elsewhereOf, ownerOf, onRemoved } = options;
-  const python = await foundation.environment.state().then(
+  const { config, resources, labInterpretersOf, ownerOf, onRemoved } = options;
+  const python = await resources.environment.state().then(
     (state) => zygoteSpec(state).python,
     () => undefined,
   );
-  const { workspaces } = serviceFolders(config, foundation.paths.data);
+  const { workspaces } = serviceFolders(config, resources.paths.data);
   const confinement = await openConfinement({
     config,
-    foundation,
+    resources,
     python,
     sessions: workspaces,
     isOpen: !isLoopback(config.host),
   });
   const { sandbox } = confinement;
-  const place = !sandbox && python ? await probePlace(python) : { isPossible: false, problem: 'there is no Python' };
+  const place =
+    !sandbox && python ? await probeWorkspaceMount(python) : { isPossible: false, problem: 'there is no Python' };
   const description =
     sandbox || place.isPossible
       ? confinement.description
       : `${confinement.description}; code sees /mnt/data elsewhere (${place.problem})`;
   const shared = createSharedSessions({
-    foundation,
-    place: place.isPossible,
+    resources,
+    mountsWorkspace: place.isPossible,
     sandbox,
     folder: workspaces,
     most: config.maxSessions,
     idle: config.sessionIdle,
     age: config.sessionAge,
     keep: config.keepFiles,
-    ...(elsewhereOf && { elsewhereOf }),
+    ...(labInterpretersOf && { labInterpretersOf }),
     ...(ownerOf && { ownerOf }),
     ...(onRemoved && { onRemoved }),
   });

@@ -1,13 +1,13 @@
-/** What a call has done to its workspace: which regular files are new, changed or gone. Reads no content, follows no link. */
+/** Compares snapshots of a workspace: which regular files are new, changed or gone. It reads no content and follows no link. */
 
 import { type BigIntStats, type Dirent, lstatSync, readdirSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
-import { type HeldFolderSync, holdFolder, holdFolderSync } from './folder.ts';
+import { type FolderHandleSync, openFolder, openFolderSync } from './folder-handle.ts';
 
 /** By name relative to the workspace: what changes whenever the file does. */
 export type Snapshot = Map<string, string>;
 
-export interface Changes {
+export interface WorkspaceChanges {
   /** New or changed, in the order of their names. */
   written: string[];
   gone: string[];
@@ -29,7 +29,7 @@ export async function takeSnapshot(workspace: string): Promise<Snapshot> {
 function takeSmallSnapshot(workspace: string): Snapshot | undefined {
   const found: Snapshot = new Map();
   let room = SMALL;
-  const read = (held: HeldFolderSync, folder: Folder): void => {
+  const read = (held: FolderHandleSync, folder: Folder): void => {
     const entries = readdirSync(held.path, { withFileTypes: true });
     room -= entries.length + 1;
     for (const { last, name, isFolder } of relevant(entries, folder)) {
@@ -40,7 +40,7 @@ function takeSmallSnapshot(workspace: string): Snapshot | undefined {
   };
   const enter = (path: string, folder: Folder): void => {
     try {
-      const held = holdFolderSync(path);
+      const held = openFolderSync(path);
       try {
         read(held, folder);
       } finally {
@@ -55,7 +55,7 @@ function takeSmallSnapshot(workspace: string): Snapshot | undefined {
 async function takeLargeSnapshot(workspace: string): Promise<Snapshot> {
   const found: Snapshot = new Map();
   const enter = async (path: string, folder: Folder): Promise<void> => {
-    const held = await holdFolder(path, []).catch(() => undefined);
+    const held = await openFolder(path, []).catch(() => undefined);
     if (!held) return;
     const listed = await readdir(held.path, { withFileTypes: true }).catch(() => []);
     const entries = relevant(listed, folder);
@@ -97,7 +97,7 @@ function note(found: Snapshot, name: string, stats: BigIntStats | undefined): vo
   if (stats?.isFile()) found.set(name, `${stats.size} ${stats.mtimeNs} ${stats.ctimeNs} ${stats.ino}`);
 }
 
-export function compare(before: Snapshot, after: Snapshot): Changes {
+export function compareSnapshots(before: Snapshot, after: Snapshot): WorkspaceChanges {
   const written = [...after].filter(([name, mark]) => before.get(name) !== mark).map(([name]) => name);
   return { written: written.sort(), gone: [...before.keys()].filter((name) => !after.has(name)) };
 }

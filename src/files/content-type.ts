@@ -1,4 +1,4 @@
-/** The media type of a file: what its sender says if that is a type at all, else what its name suggests. */
+/** Finds the media type of a file: what its sender says if that is a type at all, else what its name suggests. */
 
 import { getMimeType } from 'hono/utils/mime';
 

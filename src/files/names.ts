@@ -1,4 +1,4 @@
-/** What a file may be called: a path relative to a workspace that never leaves it, and that no screen shows as something else. */
+/** Checks file names: a name is a path relative to a workspace that never leaves it, and that no screen shows as something else. */
 
 import { CuvetteError } from '../errors.ts';
 

@@ -1,4 +1,4 @@
-/** Parts of files: what a Range header asks for, and the bytes as a stream that is read no faster than they are taken. */
+/** Reads parts of files: parses a Range header, and streams the bytes no faster than they are taken. */
 
 import type { FileHandle } from 'node:fs/promises';
 

@@ -1,6 +1,6 @@
 /** Decides who may use a stored file: its owner; and, if it belongs to an agent or a skill, everybody of the same tenant who names it. */
 
-import type { StoredFile } from './store.ts';
+import type { StoredFile } from './file-store.ts';
 
 /** Who asks for a file. */
 export interface FileUser {

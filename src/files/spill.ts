@@ -1,13 +1,13 @@
 /**
- * Bytes that are only ever added to: held in memory while they are few, in a file once they are many. The file loses its name as soon as
- * it is open, so it goes with the process that holds it, however that process ends.
+ * Collects bytes that are only ever added to: in memory while they are few, in a file once they are many. The file has no name once it is
+ * open, so it goes with the process that holds it, however that process ends.
  */
 
 import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nanoid } from 'nanoid';
 import { privateFolder } from '../paths.ts';
-import { asStorageError } from './spool.ts';
+import { asStorageError } from './durable-write.ts';
 import { writeText } from './write-text.ts';
 
 export interface Spill {

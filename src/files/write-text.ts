@@ -1,4 +1,4 @@
-/** Writing text to an open file. Node copies a string only while it is written, so nothing is left for the garbage collector. */
+/** Writes text to an open file. Node copies a string only while it is written, so nothing is left for the garbage collector. */
 
 import type { FileHandle } from 'node:fs/promises';
 

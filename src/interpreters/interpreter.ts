@@ -1,4 +1,4 @@
-/** What a session needs of anything that runs code. Python is the first; other languages stand beside it. */
+/** Defines what a session needs of anything that runs code: requests, events, how an execution ended. Python and the other languages implement it. */
 
 import * as z from 'zod';
 
@@ -35,19 +35,19 @@ export type InterpreterEvent =
   | { kind: 'missing-package'; id: string; seq: number; module: string }
   /** A program is built, and waits for `proceed` before it is run. */
   | { kind: 'built'; id: string; seq: number }
-  | { kind: 'done'; id: string; seq: number; ending: Ending };
+  | { kind: 'done'; id: string; seq: number; ending: ExitReport };
 
 export const stopReason = z.enum(['timeout', 'cancelled', 'output-limit', 'disk-quota', 'too-many-processes']);
-/** A limit of its session that an execution ran into. */
-export const hit = z.enum(['oom', 'too-many-processes', 'disk-quota']);
-export const rung = z.enum(['interrupted', 'children-killed', 'killed']);
+/** Limits of its session that an execution can run into. */
+export const reachedLimit = z.enum(['oom', 'too-many-processes', 'disk-quota']);
+export const escalation = z.enum(['interrupted', 'children-killed', 'killed']);
 
 export type StopReason = z.infer<typeof stopReason>;
-export type Hit = z.infer<typeof hit>;
-export type Rung = z.infer<typeof rung>;
+export type ReachedLimit = z.infer<typeof reachedLimit>;
+export type Escalation = z.infer<typeof escalation>;
 
-/** How an execution ended, as the interpreter saw it. */
-export const endingSchema = z.object({
+/** How an execution ended, as the interpreter reports it. */
+export const exitReportSchema = z.object({
   status: z.enum(['ok', 'error', 'exit', 'signal', 'death']),
   exitCode: z.exactOptional(z.number()),
   errorName: z.exactOptional(z.string()),
@@ -59,8 +59,8 @@ export const endingSchema = z.object({
   steps: z.exactOptional(z.number()),
   /** The interpreter was ended because user code broke its control channel. */
   brokeChannel: z.exactOptional(z.boolean()),
-  stopped: z.exactOptional(z.object({ why: stopReason, rung })),
-  hit: z.exactOptional(z.array(hit)),
+  stopped: z.exactOptional(z.object({ why: stopReason, rung: escalation })),
+  hit: z.exactOptional(z.array(reachedLimit)),
   wall: z.number(),
   cpu: z.number(),
   peak: z.number(),
@@ -68,7 +68,7 @@ export const endingSchema = z.object({
   ended: z.array(z.string()),
 });
 
-export type Ending = z.infer<typeof endingSchema>;
+export type ExitReport = z.infer<typeof exitReportSchema>;
 
 /** A name in an interpreter, as it describes it and as callers are told of it. */
 export const variableSchema = z.object({
@@ -83,7 +83,7 @@ export const variableSchema = z.object({
 
 export type Variable = z.infer<typeof variableSchema>;
 
-export interface RunRequest {
+export interface InterpreterRequest {
   id: string;
   code: string;
   /** The number of the execution in its session, for tracebacks. */
@@ -101,7 +101,7 @@ export interface RunRequest {
 }
 
 /** For a keeper of programs: what to run, in a row, until one of them fails. */
-export interface Program {
+export interface ProgramRequest {
   steps: { argv: string[]; env?: Record<string, string> }[];
   cwd: string;
   /** Mounts `cwd` at /mnt/data, and `folder` at /mnt/program. */
@@ -131,7 +131,7 @@ export interface LiveInterpreter {
   onLost(listener: () => void): void;
   /** It died while nothing ran, and has started afresh; says how it died. */
   onIdleDeath(listener: (cause: string) => void): void;
-  execute(request: RunRequest & { program?: Program }): void;
+  execute(request: InterpreterRequest & { program?: ProgramRequest }): void;
   interrupt(id: string, why: StopReason): void;
   /** Lets a program run that is built. */
   proceed(): void;
@@ -140,7 +140,7 @@ export interface LiveInterpreter {
   variables(): Promise<Variable[]>;
   /** A fresh interpreter in place of this one; whatever ran is ended. */
   reset(): Promise<void>;
-  /** Lets go of it: it waits for another server, for that long, or as long as its owner lives. */
+  /** Disconnects: the interpreter waits for another server, for `linger` seconds, or as long as its owner lives. */
   leave(linger: number, owner: { pid: number; started: string } | null): void;
   /** Ends it and everything it started. */
   stop(): Promise<void>;

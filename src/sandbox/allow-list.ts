@@ -1,4 +1,4 @@
-/** The hosts that code may reach: reads the list, and says what it covers. Resolves no names and opens no connections. */
+/** Parses the list of hosts that code may reach, and says what it covers. It resolves no names and opens no connections. */
 
 import { BlockList, isIP, isIPv6 } from 'node:net';
 

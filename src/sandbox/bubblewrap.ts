@@ -1,4 +1,4 @@
-/** The command line by which bubblewrap makes a root for the driver, from a list of what is to be seen in it. */
+/** Builds the command line by which bubblewrap makes a root for the driver from a list of mounts. */
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';

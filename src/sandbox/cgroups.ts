@@ -1,6 +1,6 @@
 /**
- * Control groups, where this machine lets us have some: a folder for the zygotes of all our servers, in which each makes its own
- * and in that one for each session. Version 2 where it has the controllers, version 1 where those are there.
+ * Makes control groups, if this machine allows it: one folder for the zygotes of all servers, in which each zygote makes its own and one
+ * for each session. Uses version 2 if it has the controllers, else version 1.
  */
 
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** What a confined session sees, and where: the root that bubblewrap makes, and the few places in it that are the session's own. */
+/** Decides what a confined session sees, and where: the root that bubblewrap makes, and the folders in it that are the session's own. */
 
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';

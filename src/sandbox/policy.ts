@@ -1,4 +1,4 @@
-/** What code in a session may do, as data: the one description that confinement is made from, here and in the driver. */
+/** Describes what code in a session may do, as data from which confinement is made, here and in the driver. */
 
 import { totalmem } from 'node:os';
 import type { Config } from '../config.ts';

@@ -1,4 +1,4 @@
-/** The way out for code that may reach some hosts only: an HTTP proxy on a Unix socket, which asks the allow-list and connects. */
+/** Connects code that may reach some hosts only: an HTTP proxy on a Unix socket, which asks the allow-list before it connects. */
 
 import { lookup as lookUp } from 'node:dns/promises';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Confinement as the rest of the house uses it: how a zygote is started inside, where things are seen there, and whose files are whose. */
+/** Confines sessions for the rest of the program: how a zygote is started inside, where paths are seen there, and who owns the files. */
 
 import { execFile } from 'node:child_process';
 import { chmodSync, lchownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { packageFile } from '../package-root.ts';
 import { bubblewrapArguments, type Root } from './bubblewrap.ts';
 import { type Cgroups, closeCgroups, openCgroups, sweepCgroups } from './cgroups.ts';
+import { removeDeadSockets } from './dead-sockets.ts';
 import {
   holdsSecret,
   INSIDE,
@@ -19,7 +20,6 @@ import {
   toolMounts,
   withoutNested,
 } from './layout.ts';
-import { removeDeadSockets } from './leftovers.ts';
 import { type Policy, USER_IN_PLACE_OF_ROOT } from './policy.ts';
 
 export interface Sandbox {

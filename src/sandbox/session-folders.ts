@@ -1,4 +1,4 @@
-/** The folders that are a confined session's own: made for it, and mounted where its code looks for them. */
+/** Makes the folders of a confined session, and lists where they are mounted for its code. */
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -4,9 +4,9 @@
  */
 
 import { CuvetteError } from '../errors.ts';
-import type { ExecutionRecord } from './record.ts';
+import type { ExecutionRecord } from './execution-record.ts';
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 
 export interface Admission {
   /** Starts an execution of this caller, unless a limit forbids it: then it throws `rate_limited`, and nothing starts. */
@@ -39,30 +39,33 @@ export function createAdmission({
   now = () => performance.now(),
 }: AdmissionOptions): Admission {
   const uses = new Map<string, Use>();
-  let swept = now();
+  let forgotAt = now();
 
   function forgetOld(time: number): void {
     for (const [caller, use] of uses) {
-      use.started = use.started.filter((start) => time - start < MINUTE);
+      use.started = use.started.filter((start) => time - start < MINUTE_MS);
       if (use.started.length === 0 && use.running === 0) uses.delete(caller);
     }
-    swept = time;
+    forgotAt = time;
   }
 
   /** Throws `rate_limited`; else counts the execution until the returned function is called. */
   function enter(caller: string): () => void {
     if (rateLimit === 0 && maxRunning === 0) return () => {};
     const time = now();
-    if (time - swept >= MINUTE) forgetOld(time);
+    if (time - forgotAt >= MINUTE_MS) forgetOld(time);
     const use = uses.get(caller) ?? { started: [], running: 0 };
     if (maxRunning > 0 && use.running >= maxRunning)
-      throw tooMany(`At most ${maxRunning} executions may run at once, and so many do. Wait until one has ended.`, 1);
+      throw rateLimited(
+        `At most ${maxRunning} executions may run at once, and so many do. Wait until one has ended.`,
+        1,
+      );
     if (rateLimit > 0) {
-      use.started = use.started.filter((start) => time - start < MINUTE);
+      use.started = use.started.filter((start) => time - start < MINUTE_MS);
       const [oldest] = use.started;
       if (oldest !== undefined && use.started.length >= rateLimit) {
-        const seconds = Math.max(1, Math.ceil((oldest + MINUTE - time) / 1000));
-        throw tooMany(`At most ${rateLimit} executions may start in a minute. Try again in ${seconds} s.`, seconds);
+        const seconds = Math.max(1, Math.ceil((oldest + MINUTE_MS - time) / 1000));
+        throw rateLimited(`At most ${rateLimit} executions may start in a minute. Try again in ${seconds} s.`, seconds);
       }
       use.started.push(time);
     }
@@ -78,10 +81,9 @@ export function createAdmission({
       const leave = enter(caller);
       try {
         const started = await start();
-        started.finished
-          .then(({ record }) => onEnded?.(record))
-          .catch(() => {})
-          .finally(leave);
+        // At once: a caller that goes on when this has finished must not be refused for it.
+        started.finished.then(leave, leave);
+        started.finished.then(({ record }) => onEnded?.(record)).catch(() => {});
         return started;
       } catch (error) {
         leave();
@@ -91,13 +93,13 @@ export function createAdmission({
   };
 }
 
-/** Seconds after which it makes sense to try again, where an error knows. */
+/** Seconds after which a refused caller may try again, if the error says so. */
 export function retryAfterOf(error: CuvetteError): number | undefined {
   const { cause } = error;
   if (typeof cause !== 'object' || cause === null || !('retryAfterSeconds' in cause)) return undefined;
   return typeof cause.retryAfterSeconds === 'number' ? cause.retryAfterSeconds : undefined;
 }
 
-export function tooMany(message: string, retryAfterSeconds: number): CuvetteError {
+export function rateLimited(message: string, retryAfterSeconds: number): CuvetteError {
   return new CuvetteError('rate_limited', message, { cause: { retryAfterSeconds } });
 }

@@ -1,6 +1,6 @@
 /**
- * The conversation that a server works for, as far as its agent tells of it. Claude Code does: it keeps the id of each
- * session under its own pid, gives it to the servers that it starts, and writes the transcript below its settings' folder.
+ * Finds the conversation that a server works for, if its agent tells. Claude Code does: it keeps the id of each session under its own
+ * pid, gives it to the servers that it starts, and writes the transcript below its settings' folder.
  */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { ancestorsOf, type ProcessInfo } from '../process-tree.ts';
-import { lineageOf } from './agent.ts';
+import { ancestorsUpToAgent } from './find-agent.ts';
 
 export interface ClientSession {
   id: string;
@@ -51,7 +51,7 @@ function noted(folder: string, { pid, started }: ProcessInfo): string | undefine
 /** By the agent itself: a variable that it has only inherited is of another conversation. */
 function given(env: NodeJS.ProcessEnv, pid: number): string | undefined {
   const id = env[VARIABLE];
-  const agent = lineageOf(pid).at(-1);
+  const agent = ancestorsUpToAgent(pid).at(-1);
   return id !== undefined && agent && !environmentOf(agent.pid).includes(`${VARIABLE}=${id}`) ? id : undefined;
 }
 

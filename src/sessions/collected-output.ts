@@ -1,6 +1,6 @@
 /**
- * The output of one execution as a program's caller expects it: all that went to stdout, all that went to stderr, and its pictures. What
- * is long is on the disk, as the JSON of an answer has it.
+ * Collects the output of one execution for a caller who gets it whole: stdout, stderr, and images. Long text is on the disk, escaped as
+ * the JSON of an answer has it.
  */
 
 import * as z from 'zod';
@@ -8,9 +8,9 @@ import type { Spill, Spills } from '../files/spill.ts';
 import type { MimeBundle, Output } from '../interpreters/interpreter.ts';
 import type { Execution } from './execution.ts';
 import { escapeText, type Text } from './long-text.ts';
-import { imageIn, streamOf, textOf } from './text.ts';
+import { imageIn, streamOf, textOf } from './output-text.ts';
 
-export interface Picture {
+export interface ShownImage {
   mimeType: string;
   base64: string;
   /** The files that the code has saved the same figure to, by the paths that the code sees. */
@@ -20,7 +20,7 @@ export interface Picture {
 export interface CollectedOutput {
   /** What has come up to now. */
   text(name: 'stdout' | 'stderr'): Text;
-  readonly pictures: Picture[];
+  readonly images: ShownImage[];
   /** Takes no more, and gives up the pictures and the execution: the texts may be kept for long. */
   stop(): void;
   /** Bytes of the texts that are on the disk. */
@@ -36,7 +36,7 @@ const PIECE = 64 << 10;
 /** Whole and in order: what a file was printed to is what its reader gets. */
 export function collectOutput(execution: Execution, spills: Spills): CollectedOutput {
   const texts = { stdout: collectText(spills), stderr: collectText(spills) };
-  const pictures: { picture: Picture; displayId: string | undefined }[] = [];
+  const pictures: { picture: ShownImage; displayId: string | undefined }[] = [];
   let unwatch: (() => void) | undefined = execution.onOutput((output) => {
     const picture = pictureIn(output);
     if (picture) show(picture, output);
@@ -44,7 +44,7 @@ export function collectOutput(execution: Execution, spills: Spills): CollectedOu
   });
 
   /** One that is shown anew takes its own place. */
-  function show(picture: Picture, output: Output): void {
+  function show(picture: ShownImage, output: Output): void {
     const { displayId, update } = output.type === 'display' ? output : {};
     const earlier = update ? pictures.find((one) => one.displayId === displayId) : undefined;
     if (earlier) earlier.picture = picture;
@@ -59,7 +59,7 @@ export function collectOutput(execution: Execution, spills: Spills): CollectedOu
 
   return {
     text: (name) => texts[name].text(),
-    get pictures() {
+    get images() {
       return pictures.map(({ picture }) => picture);
     },
     stop,
@@ -115,7 +115,7 @@ function longText(spill: Spill, size: number, endsLine: boolean): Text {
   };
 }
 
-function pictureIn(output: Output): Picture | undefined {
+function pictureIn(output: Output): ShownImage | undefined {
   if (!('data' in output)) return undefined;
   const image = imageIn(output.data);
   return image && { ...image, savedAs: savedAs(output.metadata) };

@@ -1,19 +1,19 @@
-/** From how an interpreter saw an execution end to what its caller is told: outcome, reason, exit code. Pure. */
+/** Turns an interpreter's report on how an execution ended into what the caller is told: outcome, reason, exit code. Pure. */
 
 import { constants } from 'node:os';
-import type { Ending, Hit, Rung } from '../interpreters/interpreter.ts';
+import type { Escalation, ExitReport, ReachedLimit } from '../interpreters/interpreter.ts';
 import type { Policy } from '../sandbox/policy.ts';
-import type { Outcome, Reason } from './record.ts';
+import type { EndingReason, ExecutionOutcome } from './execution-record.ts';
 
-export interface Verdict {
-  outcome: Outcome;
-  reason: Reason | null;
+export interface Ending {
+  outcome: ExecutionOutcome;
+  reason: EndingReason | null;
   exitCode: number;
   variablesSurvived: boolean;
   /** What killed the interpreter or the program, if it was not stopped. */
   signal?: string;
   /** If it was stopped: how far that had to go. */
-  rung?: Rung;
+  rung?: Escalation;
 }
 
 const RUNGS = {
@@ -29,23 +29,23 @@ export interface Limits {
   session?: Policy['limits'] | undefined;
 }
 
-export function judge(ending: Ending, limits: Limits): Verdict {
-  const { stopped } = ending;
-  const signal = ending.death?.signal ?? ending.signal;
+export function endingFrom(report: ExitReport, limits: Limits): Ending {
+  const { stopped } = report;
+  const signal = report.death?.signal ?? report.signal;
   const how = stopped ? { rung: stopped.rung } : signal ? { signal } : {};
-  const verdict = { ...judgeEnding(ending, limits), ...how };
-  const { reason } = verdict;
-  const hit = limitOf(ending, limits.session);
-  if (!limits.session || !hit || !reason || verdict.outcome === 'cancelled') return verdict;
-  const sentence = sayLimit(hit, limits.session);
-  if (verdict.outcome === 'timeout' || reason.code === 'output-limit')
-    return { ...verdict, reason: { ...reason, message: `${reason.message} ${sentence}` } };
-  const fate = ending.steps !== undefined ? '' : verdict.variablesSurvived ? 'Variables survived.' : LOST;
-  return { ...verdict, reason: { code: hit, message: joined(sentence, fate, WHAT_TO_DO[hit]) } };
+  const ending = { ...endingWithoutLimits(report, limits), ...how };
+  const { reason } = ending;
+  const hit = reachedLimitOf(report, limits.session);
+  if (!limits.session || !hit || !reason || ending.outcome === 'cancelled') return ending;
+  const sentence = describeLimit(hit, limits.session);
+  if (ending.outcome === 'timeout' || reason.code === 'output-limit')
+    return { ...ending, reason: { ...reason, message: `${reason.message} ${sentence}` } };
+  const fate = report.steps !== undefined ? '' : ending.variablesSurvived ? 'Variables survived.' : LOST;
+  return { ...ending, reason: { code: hit, message: joined(sentence, fate, WHAT_TO_DO[hit]) } };
 }
 
 /** The limit of its session that stands behind an execution's end, the one that ended it first. */
-export function limitOf(ending: Ending, session: Policy['limits'] | undefined): Hit | undefined {
+export function reachedLimitOf(ending: ExitReport, session: Policy['limits'] | undefined): ReachedLimit | undefined {
   if (!session) return undefined;
   const why = ending.stopped?.why;
   if (why === 'disk-quota' || why === 'too-many-processes') return why;
@@ -55,7 +55,7 @@ export function limitOf(ending: Ending, session: Policy['limits'] | undefined): 
   return first;
 }
 
-export function sayLimit(hit: Hit, { memory, processes, disk, fileCount }: Policy['limits']): string {
+export function describeLimit(hit: ReachedLimit, { memory, processes, disk, fileCount }: Policy['limits']): string {
   if (hit === 'oom') return `It ran into the limit of its session's memory, ${bytes(memory)}.`;
   if (hit === 'too-many-processes')
     return `It ran into the limit of its session's processes and threads, ${processes.toLocaleString('en')}.`;
@@ -63,7 +63,7 @@ export function sayLimit(hit: Hit, { memory, processes, disk, fileCount }: Polic
   return `It ran into the limit of its session's disk, ${room.join(' or ')}.`;
 }
 
-const WHAT_TO_DO: Record<Hit, string> = {
+const WHAT_TO_DO: Record<ReachedLimit, string> = {
   oom: 'Work in smaller pieces.',
   'too-many-processes': 'Start fewer at once, and wait for them.',
   'disk-quota': 'What was written so far is still there: remove files, then go on.',
@@ -77,13 +77,13 @@ function bytes(count: number): string {
 const MIB = 1 << 20;
 const GIB = 1 << 30;
 
-function judgeEnding(ending: Ending, limits: Limits): Verdict {
-  if (ending.steps !== undefined) return judgeProgram(ending, limits);
+function endingWithoutLimits(ending: ExitReport, limits: Limits): Ending {
+  if (ending.steps !== undefined) return endingOfProgram(ending, limits);
   const variablesSurvived = ending.status !== 'death';
   const fate = variablesSurvived ? 'Variables survived.' : LOST;
-  if (ending.stopped) return judgeStopped(ending.stopped, fate, variablesSurvived, limits);
+  if (ending.stopped) return endingOfStopped(ending.stopped, fate, variablesSurvived, limits);
   if (ending.death)
-    return { outcome: 'died', variablesSurvived, ...judgeDeath(ending.death, ending.brokeChannel ?? false) };
+    return { outcome: 'died', variablesSurvived, ...endingOfDeath(ending.death, ending.brokeChannel ?? false) };
   if (ending.status === 'exit') {
     const exitCode = ending.exitCode ?? 0;
     if (exitCode === 0) return { outcome: 'ok', reason: null, exitCode, variablesSurvived };
@@ -98,9 +98,9 @@ function judgeEnding(ending: Ending, limits: Limits): Verdict {
 }
 
 /** A program of another language: it has no variables to lose. */
-function judgeProgram(ending: Ending, limits: Limits): Verdict {
+function endingOfProgram(ending: ExitReport, limits: Limits): Ending {
   const exitCode = ending.exitCode ?? 0;
-  if (ending.stopped) return judgeStopped(ending.stopped, '', true, limits);
+  if (ending.stopped) return endingOfStopped(ending.stopped, '', true, limits);
   if (ending.signal) {
     const [code, how] = ending.isOutOfMemory
       ? (['oom', 'was killed: the machine ran out of memory'] as const)
@@ -118,31 +118,31 @@ function judgeProgram(ending: Ending, limits: Limits): Verdict {
 }
 
 /** The interpreter vanished, and nobody is left to say how. */
-export function judgeLost(): Verdict {
+export function endingOfLostInterpreter(): Ending {
   const message = `The interpreter and its keeper were killed from outside. ${LOST}`;
   const how = { exitCode: 137, signal: 'SIGKILL', variablesSurvived: false };
   return { outcome: 'died', reason: { code: 'interpreter-lost', message }, ...how };
 }
 
 /** Somebody stopped the interpreter while it was at work. */
-export function judgeInterpreterStopped(): Verdict {
+export function endingOfStoppedInterpreter(): Ending {
   const message = 'Its interpreter was stopped, and its variables with it; the next call starts a fresh one.';
   return { outcome: 'cancelled', reason: { code: 'cancelled', message }, exitCode: 130, variablesSurvived: false };
 }
 
 /** It never ran: cancelled in the queue, or its server ended first. */
-export function judgeNotStarted(message: string): Verdict {
+export function endingNotStarted(message: string): Ending {
   return { outcome: 'cancelled', reason: { code: 'not-started', message }, exitCode: 130, variablesSurvived: true };
 }
 
 const LOST = 'Its variables are lost; the next call runs in a fresh interpreter.';
 
-function judgeStopped(
-  stopped: NonNullable<Ending['stopped']>,
+function endingOfStopped(
+  stopped: NonNullable<ExitReport['stopped']>,
   fate: string,
   variablesSurvived: boolean,
   limits: Limits,
-): Verdict {
+): Ending {
   const how = RUNGS[stopped.rung];
   if (stopped.why === 'timeout') {
     const message = joined(
@@ -172,7 +172,10 @@ function judgeStopped(
   };
 }
 
-function judgeDeath(death: NonNullable<Ending['death']>, brokeChannel: boolean): { reason: Reason; exitCode: number } {
+function endingOfDeath(
+  death: NonNullable<ExitReport['death']>,
+  brokeChannel: boolean,
+): { reason: EndingReason; exitCode: number } {
   if (brokeChannel) {
     const message = `The code closed or wrote to the interpreter's own control channel. ${LOST}`;
     return { reason: { code: 'broken-channel', message }, exitCode: 1 };

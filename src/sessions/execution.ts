@@ -1,18 +1,23 @@
-/** One execution while it lives in this server: takes its interpreter's events, keeps its record on disk, and tells who watches. */
+/**
+ * Follows one execution in this server: takes its interpreter's events, acknowledges them once they are on disk, and passes output to
+ * listeners.
+ */
 
 import { messageOf } from '../errors.ts';
-import type { Ending, InterpreterEvent, LiveInterpreter, Output } from '../interpreters/interpreter.ts';
+import type { ExitReport, InterpreterEvent, LiveInterpreter, Output } from '../interpreters/interpreter.ts';
 import type { Installed } from '../interpreters/python/installs.ts';
-import type { Verdict } from './ending.ts';
-import type { ExecutionRecord } from './record.ts';
-import type { Store } from './store.ts';
+import type { Ending } from './ending.ts';
+import type { ExecutionRecord } from './execution-record.ts';
+import type { SessionStore } from './session-store.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
-const FLUSH_AFTER = 300;
-/** Characters that are not on disk yet, at which that is not waited for: fewer than a keeper sends without an acknowledgement. */
-const MUCH = 32_000;
+const FLUSH_AFTER_MS = 300;
+/** After a write that failed: the disk may be full for a while. */
+const RETRY_AFTER_MS = 1000;
+/** Characters of unwritten output at which it is written at once: fewer than a keeper sends without an acknowledgement. */
+const FLUSH_AT_CHARACTERS = 32_000;
 
-type Watcher = (output: Output) => void | Promise<void>;
+type OutputListener = (output: Output) => void | Promise<void>;
 
 export interface Execution {
   readonly record: ExecutionRecord;
@@ -20,21 +25,21 @@ export interface Execution {
   /** Resolves, with the record on disk, when the execution has come to its end. */
   readonly done: Promise<ExecutionRecord>;
   readonly signal: AbortSignal;
-  /** A listener may return a promise: code that prints faster than that is kept waiting by its keeper. */
-  onOutput(listener: Watcher): () => void;
+  /** A listener may return a promise for backpressure: until it resolves, nothing more is acknowledged, and the keeper lets code wait. */
+  onOutput(listener: OutputListener): () => void;
   /** Notes that it now runs. */
   start(): void;
   take(event: Extract<InterpreterEvent, { kind: 'output' }>, from: LiveInterpreter): void;
   note(note: string): void;
-  /** Tells who watches, among the output, what the execution waits for. */
+  /** Adds a text of the server's own to the output: what the execution waits for. */
   say(text: string): void;
   noteInstall(installed: Installed): void;
-  finish(verdict: Verdict, ending?: Ending, acknowledge?: () => void, seq?: number): Promise<void>;
+  finish(verdict: Ending, ending?: ExitReport, acknowledge?: () => void, seq?: number): Promise<void>;
 }
 
 export function createExecution(
   record: ExecutionRecord,
-  store: Store,
+  store: SessionStore,
   options: { path: string; limit: number },
 ): Execution {
   const isResumed = record.outputs.length > 0 || record.textLength > 0;
@@ -50,9 +55,9 @@ export function createExecution(
       },
     }),
   });
-  const watchers = new Set<Watcher>();
+  const watchers = new Set<OutputListener>();
   const awaited = new Set<Promise<void>>();
-  // Made only for who asks: most executions need none.
+  // Made when it is first asked for: most executions need none.
   let ended: AbortController | undefined;
   let resolveDone: (record: ExecutionRecord) => void = () => {};
   const done = new Promise<ExecutionRecord>((resolve) => {
@@ -68,7 +73,7 @@ export function createExecution(
 
   /** Brings the record up to date on disk; one at a time, so that the text and the record agree. */
   function persist(): Promise<void> {
-    persisting = persisting.catch(() => {}).then(writeRecord); // One that failed is made up for by the next.
+    persisting = persisting.catch(() => {}).then(writeRecord); // The next write makes up for one that failed.
     return persisting;
   }
 
@@ -83,9 +88,7 @@ export function createExecution(
       outputFile: transcript.file,
     };
     try {
-      await transcript.flush();
-      await Promise.all(awaited);
-      Object.assign(record, snapshot, { outputBytes: transcript.bytes });
+      Object.assign(record, snapshot, { outputBytes: await transcript.flush() });
       store.putExecution(record, seq, changed);
     } catch (error) {
       transcript.markChanged(changed);
@@ -105,8 +108,8 @@ export function createExecution(
   }
 
   function persistSoon(from: LiveInterpreter): void {
-    if (unsaved > MUCH && !isSaving) void save(from);
-    else timer ??= setTimeout(save, FLUSH_AFTER, from);
+    if (unsaved > FLUSH_AT_CHARACTERS && !isSaving) void save(from);
+    else timer ??= setTimeout(save, FLUSH_AFTER_MS, from);
   }
 
   async function save(from: LiveInterpreter): Promise<void> {
@@ -115,9 +118,12 @@ export function createExecution(
     isSaving = true;
     try {
       await persist();
-      from.acknowledge(written);
+      const seq = written;
+      await Promise.all(awaited);
+      from.acknowledge(seq);
     } catch {
-      // It is made up for by the next, and told at the end of the execution.
+      // Its interpreter may wait for the acknowledgement, and send nothing before that.
+      if (record.state !== 'done') timer ??= setTimeout(save, RETRY_AFTER_MS, from);
     } finally {
       isSaving = false;
     }
@@ -175,8 +181,8 @@ export function createExecution(
   };
 }
 
-/** A watcher that fails is its own affair; the execution and the other watchers go on. */
-function tell(watcher: Watcher, output: Output): Promise<void> | undefined {
+/** A listener that fails does not disturb the execution or the other listeners. */
+function tell(watcher: OutputListener, output: Output): Promise<void> | undefined {
   try {
     return watcher(output)?.catch(() => {});
   } catch {

@@ -1,68 +1,51 @@
-/** The interpreters of one session: finds those that an earlier server left, starts the others, and says what there is. */
+/**
+ * Holds the running interpreters of one session: connects to those that an earlier server left, starts others when they are needed, and
+ * stops them. Which interpreters there are is `interpreter-catalog.ts`'s.
+ */
 
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import { delimiter, dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { CuvetteError } from '../errors.ts';
-import type { LiveInterpreter, Program } from '../interpreters/interpreter.ts';
+import type { LiveInterpreter, ProgramRequest } from '../interpreters/interpreter.ts';
+import type { KeeperPool } from '../interpreters/process/keeper-pool.ts';
 import type { Language } from '../interpreters/process/language.ts';
-import { checkRuntime, LANGUAGES, languageNamed } from '../interpreters/process/languages.ts';
+import { checkRuntime, languageNamed } from '../interpreters/process/languages.ts';
 import { createProgramInterpreter } from '../interpreters/process/program-interpreter.ts';
-import type { Runners } from '../interpreters/process/runners.ts';
-import { discoverPythons } from '../interpreters/python/discover.ts';
-import { connectDriver, endKeepers } from '../interpreters/python/driver.ts';
-import { type Environment, zygoteSpec } from '../interpreters/python/environment.ts';
-import { probePython } from '../interpreters/python/probe.ts';
-import { PROGRAMS, type Zygotes } from '../interpreters/python/zygotes.ts';
-import { isAbove } from '../sandbox/layout.ts';
-import type { Sandbox } from '../sandbox/sandbox.ts';
+import { endKeepers } from '../interpreters/python/driver.ts';
+import { zygoteSpec } from '../interpreters/python/environment.ts';
+import { PROGRAMS, type ZygoteSpec, type Zygotes } from '../interpreters/python/zygotes.ts';
 import { sessionMounts } from '../sandbox/session-folders.ts';
 import {
+  BUILTIN,
+  type CatalogOptions,
+  createInterpreterCatalog,
+  describeAdded,
   type InterpreterListing,
-  listAdded,
-  listLanguage,
   listPython,
+  type PythonSpec,
   type RunningInterpreter,
-} from './interpreter-listing.ts';
-import type { SavedInterpreter, Store } from './store.ts';
+  withPython,
+} from './interpreter-catalog.ts';
+import type { SavedInterpreter } from './session-store.ts';
 
-export const BUILTIN = 'builtin';
-
-export interface PoolOptions {
-  session: string;
-  project: string;
+export interface PoolOptions extends CatalogOptions {
   runtime: string;
   linger: number;
-  store: Store;
-  environment: Environment;
   zygotes: Zygotes;
-  /** Where code sees the project's folder, or the workspace; and whether that is to be mounted there. */
-  seen: string;
-  place: boolean;
-  /** The environment variables that code finds. */
-  variables: Record<string, string>;
+  /** Whether the project's folder is to be mounted where code sees it. */
+  mountsWorkspace: boolean;
   /** The session's own folder. */
   folder: string;
   programs: ProgramSettings;
-  /** For a session of a single call: keepers of programs to borrow, in place of its own. */
-  runners?: Runners | undefined;
-  /** How its interpreters are confined, if they are. */
-  sandbox?: Sandbox | undefined;
-  elsewhere?: Elsewhere | undefined;
-}
-
-/** Interpreters that others hold, by their names. */
-export interface Elsewhere {
-  isName(name: string): boolean;
-  open(name: string): Promise<LiveInterpreter>;
-  /** Those that can be used now, each with what it is. */
-  list(): Promise<{ name: string; description: string }[]>;
+  /** For a session of a single call: keepers of programs to borrow instead of starting its own. */
+  keeperPool?: KeeperPool | undefined;
 }
 
 export interface ProgramSettings {
   cache: string;
   strict: boolean;
-  limits: Program['limits'];
+  limits: ProgramRequest['limits'];
 }
 
 export interface OpenedInterpreter {
@@ -79,12 +62,12 @@ export interface InterpreterPool {
   isBuiltin(name: string): boolean;
   /** False for the languages whose programs run one by one. */
   keepsVariables(name: string): boolean;
-  /** True if it runs already, and need not be started. */
+  /** True if it runs or is being started. */
   isOpen(name: string): boolean;
   list(): Promise<InterpreterListing[]>;
   add(interpreter: SavedInterpreter): Promise<InterpreterListing>;
   stop(name: string, remove: boolean): Promise<string>;
-  /** True for one that was ended by `stop`, and not by some accident. */
+  /** True for an interpreter that `stop` has ended. */
   wasStopped(name: string): boolean;
   running(): Promise<LiveInterpreter[]>;
   /** Ends them all. */
@@ -95,27 +78,24 @@ export function createInterpreterPool(
   options: PoolOptions,
   onOpen: (name: string, live: LiveInterpreter) => void,
 ): InterpreterPool {
-  const { session, project, runtime, store, environment, zygotes } = options;
+  const { session, project, sandbox, zygotes, folder, seen, mountsWorkspace } = options;
+  const catalog = createInterpreterCatalog(options);
+  const { isLabInterpreter } = catalog;
   const slots = new Map<string, Promise<RunningInterpreter | undefined>>();
   const stopped = new Set<string>();
-  /** For languages: the Python beside which each was started. */
-  const besides = new Map<string, string>();
+  /** By language: the Python that its programs find on PATH. */
+  const pythons = new Map<string, string>();
   const replaced = new WeakSet<LiveInterpreter>();
 
-  const sockets = join(options.sandbox?.runtime ?? runtime, 'k');
-  // By its place, too: an interpreter that an earlier server has confined in another way, or with other folders, is not gone on with.
-  const placeMark = markOf(options.sandbox?.identity ?? project);
-  const socketOf = (name: string) => join(sockets, `${session}.${markOf(name)}${placeMark}`, 'sock');
+  const sockets = join(sandbox?.runtime ?? options.runtime, 'k');
+  // An interpreter that an earlier server has confined otherwise, or with other folders, has another socket, and is not used again.
+  const confinementMark = markOf(sandbox?.identity ?? project);
+  const socketOf = (name: string) => join(sockets, `${session}.${markOf(name)}${confinementMark}`, 'sock');
 
-  const isElsewhere = (name: string) => options.elsewhere?.isName(name) ?? false;
-  const added = () => store.interpreters(project, session);
-  // What is in the workspace of a confined session is not to be looked at from here: code may have put links there.
-  const discovered = () =>
-    (options.sandbox ? [] : discoverPythons(project)).filter(
-      ({ name }) => !added().some((known) => known.name === name),
-    );
-
-  function hold(name: string, starting: Promise<LiveInterpreter | undefined>): Promise<RunningInterpreter | undefined> {
+  function watch(
+    name: string,
+    starting: Promise<LiveInterpreter | undefined>,
+  ): Promise<RunningInterpreter | undefined> {
     const slot = starting.then((live) => {
       if (!live) return undefined;
       const watched = { ...live, state: live.state, onLost: lostUnlessReplaced(live) };
@@ -139,31 +119,23 @@ export function createInterpreterPool(
   }
 
   async function attach(name: string): Promise<LiveInterpreter | undefined> {
-    if (isElsewhere(name)) return (await slots.get(name))?.live;
-    const slot = await (slots.get(name) ?? hold(name, connect(name)));
+    if (isLabInterpreter(name)) return (await slots.get(name))?.live;
+    const slot = await (slots.get(name) ?? watch(name, connect(name)));
     return slot?.live;
   }
 
-  /** A driver that listens for this session already; for a language, as an interpreter of it. */
+  /** The keeper that listens for this session already; for a language, wrapped as its interpreter. */
   async function connect(name: string): Promise<LiveInterpreter | undefined> {
     const language = languageNamed(name);
-    const live = await connectDriver(socketOf(name));
-    return live && language ? speak(language, live, besides.get(name) ?? live.state.executable) : live;
+    const live = await zygotes.connect(socketOf(name));
+    return live && language ? programInterpreter(language, live, pythons.get(name) ?? live.state.executable) : live;
   }
 
-  function speak(language: Language, keeper: LiveInterpreter, python: string): LiveInterpreter {
-    besides.set(language.name, python);
-    const { folder, place, programs, sandbox } = options;
-    const env = { ...withPython(options.variables, python), CUVETTE_SESSION: session };
-    return createProgramInterpreter(language, keeper, {
-      ...programs,
-      workspace: project,
-      seen: options.seen,
-      folder,
-      place,
-      env,
-      sandbox,
-    });
+  function programInterpreter(language: Language, keeper: LiveInterpreter, python: string): LiveInterpreter {
+    pythons.set(language.name, python);
+    const env = { ...withPython(options.env, python), CUVETTE_SESSION: session };
+    const folders = { workspace: project, seen, folder, mountsWorkspace };
+    return createProgramInterpreter(language, keeper, { ...options.programs, ...folders, env, sandbox });
   }
 
   async function open(name: string): Promise<OpenedInterpreter> {
@@ -171,110 +143,73 @@ export function createInterpreterPool(
     if (found && !(await isOutdated(name, found))) return { live: found, isFresh: false };
     if (found) await replace(name, found);
     await checkRuntime(name);
-    const spec = isElsewhere(name) || languageNamed(name) ? undefined : await specOf(name);
+    const spec = isLabInterpreter(name) || languageNamed(name) ? undefined : await catalog.pythonSpec(name);
     stopped.delete(name);
-    const slot = await hold(name, starting(name, spec));
+    const slot = await watch(name, starting(name, spec));
     if (!slot)
       throw new CuvetteError(
         'interpreter_failed',
         `The interpreter ${name} ended as soon as it had started. Run: cuvette doctor.`,
       );
-    return { live: slot.live, isFresh: !isElsewhere(name) };
+    return { live: slot.live, isFresh: !isLabInterpreter(name) };
   }
 
-  /** True for a keeper of programs from before the environment was ready: `python3` in a program would be another than Python's own. */
+  /** True for a keeper of programs that was started before the environment was ready: `python3` in a program would not be the builtin one. */
   async function isOutdated(name: string, { state }: LiveInterpreter): Promise<boolean> {
     if (!languageNamed(name) || state.running !== null) return false;
-    return besides.get(name) !== (await ownPrograms()).python;
+    return pythons.get(name) !== (await programZygote()).python;
   }
 
-  /** Ends one that holds nothing between calls; nobody is told that it was lost. */
+  /** Ends an interpreter that holds nothing between calls, without telling anybody that it was lost. */
   async function replace(name: string, live: LiveInterpreter): Promise<void> {
     replaced.add(live);
     slots.delete(name);
-    besides.delete(name);
+    pythons.delete(name);
     await live.stop();
   }
 
-  async function starting(name: string, spec: Spec | undefined): Promise<LiveInterpreter | undefined> {
+  async function starting(name: string, spec: PythonSpec | undefined): Promise<LiveInterpreter | undefined> {
     const language = languageNamed(name);
-    if (isElsewhere(name)) return options.elsewhere?.open(name);
-    if (!language || !options.runners) return start(name, spec);
-    const { keeper, python } = await options.runners.borrow();
-    return speak(language, keeper, python);
+    if (isLabInterpreter(name)) return options.labInterpreters?.open(name);
+    if (!language || !options.keeperPool) return start(name, spec);
+    const { keeper, python } = await options.keeperPool.borrow();
+    return programInterpreter(language, keeper, python);
   }
 
-  async function start(name: string, spec: Spec | undefined): Promise<LiveInterpreter | undefined> {
+  async function start(name: string, spec: PythonSpec | undefined): Promise<LiveInterpreter | undefined> {
     const socket = socketOf(name);
     rmSync(socket, { force: true });
     mkdirSync(sockets, { recursive: true, mode: 0o700 });
     await endOutdated(name);
-    const { linger, place, sandbox } = options;
-    const { folder, seen } = options;
     const confined = sandbox && {
       socket: sandbox.inside(socket),
       mounts: sessionMounts(sandbox, { folder, workspace: project, seen }, spec === undefined),
       place: false,
     };
-    const common = { socket, linger, place, ...confined };
+    const common = { socket, linger: options.linger, place: mountsWorkspace, ...confined };
     if (!spec) {
-      const programs = await ownPrograms();
-      besides.set(name, programs.python);
+      const programs = await programZygote();
+      pythons.set(name, programs.python);
       await zygotes.spawn(programs, { ...common, cwd: project, env: {}, startup: null });
     } else {
       const env = { ...spec.env, CUVETTE_SESSION: session };
       const request = { ...common, cwd: spec.cwd, env, startup: spec.startup };
-      // One that is not ours is never run but inside, where a session may have written it.
+      // A confined session may have written a Python that is not Cuvette's own, so that is run only inside.
       if (sandbox && name !== BUILTIN)
-        await zygotes.spawn(await ownPrograms(), { ...request, interpreter: spec.zygote.python });
+        await zygotes.spawn(await programZygote(), { ...request, interpreter: spec.zygote.python });
       else await zygotes.spawn(spec.zygote, request);
     }
     return connect(name);
   }
 
-  interface Spec {
-    zygote: { python: string; preload: string[] };
-    cwd: string;
-    env: Record<string, string>;
-    startup: string | null;
-  }
-
-  /** Those that this session has in another place, or under another policy. */
+  /** Ends the interpreters of that name that are confined otherwise or have other folders. */
   async function endOutdated(name: string): Promise<void> {
     const start = `${session}.${markOf(name)}`;
-    await endKeepers(sockets, (one) => one.startsWith(start) && !one.endsWith(placeMark));
+    await endKeepers(sockets, (one) => one.startsWith(start) && !one.endsWith(confinementMark));
   }
 
-  /** A path of this machine, as confined code sees it. */
-  function insidePath(path: string): string {
-    return options.sandbox && isAbove(project, path) ? join(options.seen, relative(project, path)) : path;
-  }
-
-  async function ownPrograms(): Promise<{ python: string; preload: string[] }> {
-    return { python: zygoteSpec(await environment.state()).python, preload: PROGRAMS };
-  }
-
-  async function specOf(name: string): Promise<Spec> {
-    if (name === BUILTIN) {
-      const zygote = zygoteSpec(await environment.state());
-      return { zygote, cwd: insidePath(project), env: withPython(options.variables, zygote.python), startup: null };
-    }
-    const known = added().find((candidate) => candidate.name === name);
-    const python = known?.python ?? discovered().find((candidate) => candidate.name === name)?.python;
-    if (!python)
-      throw unknownInterpreter(name, [
-        BUILTIN,
-        ...LANGUAGES.map((language) => language.name),
-        ...added().map((one) => one.name),
-        ...discovered().map((one) => one.name),
-      ]);
-    if (!options.sandbox) await probePython(python);
-    return {
-      zygote: { python: insidePath(python), preload: [] },
-      cwd: insidePath(known?.cwd ?? project),
-      env: { ...withPython(options.variables, python), ...known?.env },
-      startup: known?.startup ?? null,
-    };
+  async function programZygote(): Promise<ZygoteSpec> {
+    return { python: zygoteSpec(await options.environment.state()).python, preload: PROGRAMS };
   }
 
   const slotOf = async (name: string) => slots.get(name)?.catch(() => undefined);
@@ -285,50 +220,10 @@ export function createInterpreterPool(
     isBuiltin: (name) => name === BUILTIN,
     keepsVariables: (name) => languageNamed(name) === undefined,
     isOpen: (name) => slots.has(name),
-    async list() {
-      const state = await environment.state().catch(() => undefined);
-      const python = state && zygoteSpec(state).python;
-      const cwd = options.seen;
-      const elsewhere = (await options.elsewhere?.list()) ?? [];
-      return [
-        listPython({ name: BUILTIN, source: 'builtin', python: python ?? null, cwd }, await slotOf(BUILTIN)),
-        ...(await Promise.all(LANGUAGES.map(async (one) => listLanguage(one, cwd, await slotOf(one.name))))).flat(),
-        ...(await Promise.all(added().map(async (one) => listAdded(one, cwd, await slotOf(one.name))))),
-        ...(await Promise.all(
-          discovered().map(async ({ name, python, description }) =>
-            listPython(
-              { name, source: 'discovered', python: insidePath(python), cwd, description },
-              await slotOf(name),
-            ),
-          ),
-        )),
-        ...(await Promise.all(
-          elsewhere.map(async (one) =>
-            listPython({ ...one, source: 'lab', python: null, cwd }, await slotOf(one.name)),
-          ),
-        )),
-      ];
-    },
+    list: () => catalog.list(slotOf),
     async add(given) {
-      if (given.name === BUILTIN || languageNamed(given.name) || isElsewhere(given.name))
-        throw new CuvetteError(
-          'interpreter_exists',
-          `${given.name} is the name of an interpreter that is always there; choose another.`,
-        );
-      const base = options.sandbox ? options.seen : project;
-      const interpreter = {
-        ...given,
-        python: absolute(base, given.python),
-        cwd: given.cwd && absolute(base, given.cwd),
-      };
-      if (!options.sandbox && interpreter.cwd && !existsSync(interpreter.cwd)) {
-        throw new CuvetteError(
-          'invalid_input',
-          `The folder ${interpreter.cwd} does not exist; make it, or leave cwd out for the project's.`,
-        );
-      }
-      if (!options.sandbox) await probePython(interpreter.python);
-      const before = added().find((known) => known.name === interpreter.name);
+      const interpreter = await catalog.check(given);
+      const before = catalog.added(interpreter.name);
       const isRunning = (await attach(interpreter.name)) !== undefined;
       if (
         isRunning &&
@@ -340,26 +235,20 @@ export function createInterpreterPool(
           `An interpreter named ${interpreter.name} runs with other settings; stop it first: stop_interpreter.`,
         );
       }
-      store.putInterpreter(project, session, interpreter);
+      catalog.add(interpreter);
       await open(interpreter.name);
-      return listAdded(interpreter, options.seen, await slotOf(interpreter.name));
+      return listPython(describeAdded(interpreter, seen), await slotOf(interpreter.name));
     },
     async stop(name, remove) {
-      const known = added().find((candidate) => candidate.name === name);
+      const known = catalog.added(name);
       const live = await attach(name);
-      const isDiscovered = discovered().some((candidate) => candidate.name === name);
-      const isOwn = name === BUILTIN || languageNamed(name) !== undefined || isElsewhere(name);
-      if (!isOwn && !known && !live && !isDiscovered)
-        throw unknownInterpreter(
-          name,
-          added().map((one) => one.name),
-        );
+      if (!live) catalog.checkKnown(name);
       stopped.add(name);
       await live?.stop();
       slots.delete(name);
       const isForgotten = known !== undefined && (remove || !known.saved);
-      if (isForgotten) store.removeInterpreter(project, session, name);
-      if (isElsewhere(name)) return `Interpreter ${name} is let go of here; its lab goes on.`;
+      if (isForgotten) catalog.remove(name);
+      if (isLabInterpreter(name)) return `Interpreter ${name} is let go of here; its lab goes on.`;
       const did = live ? `Interpreter ${name} stopped` : `Interpreter ${name} was not running`;
       if (isForgotten) return `${did}; its configuration is removed.`;
       return name === BUILTIN
@@ -370,7 +259,7 @@ export function createInterpreterPool(
     async stopAll() {
       for (const name of slots.keys()) stopped.add(name);
       await Promise.all((await this.running()).map((live) => live.stop()));
-      await endKeepers(sockets, (name) => name.startsWith(`${session}.`)); // Those that an earlier server left, and nobody has asked for since.
+      await endKeepers(sockets, (name) => name.startsWith(`${session}.`)); // Those that an earlier server left and that were not needed since.
     },
     async running() {
       const found = await Promise.all([...slots.values()].map((slot) => slot.catch(() => undefined)));
@@ -382,23 +271,4 @@ export function createInterpreterPool(
 /** Three characters that stand for a text in the name of a socket, of which the system allows few. */
 function markOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 3);
-}
-
-/** Environment variables with that Python's commands first on PATH. */
-function withPython(variables: Record<string, string>, python: string): Record<string, string> {
-  const bin = dirname(python);
-  const isVirtual = existsSync(join(dirname(bin), 'pyvenv.cfg'));
-  if (!isVirtual) return variables;
-  return { ...variables, PATH: [bin, variables.PATH].filter(Boolean).join(delimiter), VIRTUAL_ENV: dirname(bin) };
-}
-
-function absolute(project: string, path: string): string {
-  return isAbsolute(path) ? path : resolve(project, path);
-}
-
-function unknownInterpreter(name: string, known: string[]): CuvetteError {
-  return new CuvetteError(
-    'unknown_interpreter',
-    `There is no interpreter named ${name}. There ${known.length === 1 ? 'is' : 'are'}: ${known.join(', ') || 'none'}. Add one with add_interpreter(name, python_path).`,
-  );
 }

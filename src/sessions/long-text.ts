@@ -1,4 +1,4 @@
-/** Text that may be too long for memory: a string while it is short, and else a reader of what was spilled to the disk. */
+/** Defines text that may be too long for memory: a string while it is short, and else a reader of what was spilled to the disk. */
 
 export interface LongText {
   /** The text as the inside of a JSON string, piece by piece, as often as one asks. */

@@ -1,8 +1,8 @@
-/** A session as a Jupyter notebook (nbformat 4.5) or as a script. Pure. */
+/** Exports a session as a Jupyter notebook (nbformat 4.5) or as a script. Pure. */
 
 import { createHash } from 'node:crypto';
 import type { Output } from '../interpreters/interpreter.ts';
-import type { ExecutionRecord } from './record.ts';
+import type { ExecutionRecord } from './execution-record.ts';
 
 export function toNotebook(records: ExecutionRecord[], pythonVersion: string): object {
   return {

@@ -17,7 +17,7 @@ export interface Page {
   next: number | null;
 }
 
-const SEARCH_TIME = 10_000;
+const SEARCH_TIMEOUT_MS = 10_000;
 
 export async function readPage(transcript: Transcript, selection: Selection): Promise<Page> {
   await transcript.flush();
@@ -116,7 +116,7 @@ function search(transcript: Transcript, pattern: string, limit: number): Promise
     const timer = setTimeout(() => {
       void worker.terminate();
       reject(new CuvetteError('invalid_input', 'The pattern took too long to match; use a simpler one.'));
-    }, SEARCH_TIME);
+    }, SEARCH_TIMEOUT_MS);
     worker.once('message', (text: string) => resolve({ text, next: null }));
     worker.once('error', reject);
     worker.once('exit', () => clearTimeout(timer));

@@ -1,4 +1,4 @@
-/** One session: runs calls in the order in which they came, routes events to their execution, and recovers what a dead server left. */
+/** Runs one session: queues executions, routes the events of interpreters to them, and recovers what a dead server left. */
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,11 +6,19 @@ import { CuvetteError } from '../errors.ts';
 import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreters/interpreter.ts';
 import { adviseExternal, installForBuiltin } from '../interpreters/python/installs.ts';
 import type { ProcessId } from '../process-tree.ts';
-import { judge, judgeInterpreterStopped, judgeLost, judgeNotStarted, limitOf, sayLimit } from './ending.ts';
+import {
+  describeLimit,
+  endingFrom,
+  endingNotStarted,
+  endingOfLostInterpreter,
+  endingOfStoppedInterpreter,
+  reachedLimitOf,
+} from './ending.ts';
 import { createExecution, type Execution } from './execution.ts';
-import { BUILTIN, createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
-import type { ExecutionRecord } from './record.ts';
-import type { Store } from './store.ts';
+import type { ExecutionRecord } from './execution-record.ts';
+import { BUILTIN } from './interpreter-catalog.ts';
+import { createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
+import type { SessionStore } from './session-store.ts';
 
 export interface ExecuteRequest {
   code: string;
@@ -26,7 +34,7 @@ export interface ExecuteRequest {
   isStateful?: boolean | undefined;
   /** The caller is told its number before it runs, so it is on disk before that. */
   isAnnounced?: boolean;
-  /** Wraps the run: what it does before and after stands in the session's queue, between the runs of other executions. */
+  /** Wraps the run: what it does before and after happens in the session's queue, between other executions. */
   around?(run: () => Promise<void>): Promise<void>;
 }
 
@@ -35,7 +43,7 @@ export interface SessionLimits {
   outputLimit: number;
   maxOutput: number;
   autoInstall: boolean;
-  /** The environment is others' too, and not this session's to change. */
+  /** Other callers use the environment, too, so nothing is installed into it. */
   isShared?: boolean;
 }
 
@@ -63,22 +71,22 @@ export interface Session {
   variables(interpreter: string): Promise<Variable[]>;
   /** Clears an interpreter; says how many names it held. */
   reset(interpreter: string): Promise<number>;
-  /** Lets go of the interpreters; they wait for a server to come back. */
+  /** Disconnects from the interpreters, which wait for another server. */
   leave(linger: number, owner: ProcessId | null): Promise<void>;
   /** Ends the interpreters. */
   stop(): Promise<void>;
 }
 
-const REPLAY_TIME = 500;
-const CANCELLED_IN_QUEUE = judgeNotStarted('Cancelled before it was its turn; it did not run.');
+const REPLAY_MS = 500;
+const CANCELLED_IN_QUEUE = endingNotStarted('Cancelled before it was its turn; it did not run.');
 
 export function createSession(options: SessionOptions): Session {
   const { id, project, folder, limits, store } = options;
   const live = new Map<string, Execution>();
   /** Interpreters that hold variables of earlier calls. */
-  const used = usedInterpreters(store, id);
+  const withVariables = usedInterpreters(store, id);
   let last = store.lastNumber(id);
-  let lateTo: Execution | undefined;
+  let lastSent: Execution | undefined;
   /** Executions that were cancelled while their interpreter was still starting. */
   const cancelled = new Set<number>();
   const sent = new Set<number>();
@@ -88,7 +96,7 @@ export function createSession(options: SessionOptions): Session {
     interpreter.onEvent((event) => void onEvent(name, interpreter, event).catch(() => {}));
     interpreter.onLost(() => onLost(name));
     interpreter.onIdleDeath((cause) => {
-      used.delete(name);
+      withVariables.delete(name);
       const doomed = [...live.values()].find(({ record }) => record.interpreter === name && sent.has(record.number));
       if (doomed) doomed.note(diedBetweenCalls(cause));
       else idleDeaths.set(name, cause);
@@ -103,7 +111,7 @@ export function createSession(options: SessionOptions): Session {
     return result;
   }
 
-  function revive(record: ExecutionRecord): Execution {
+  function toExecution(record: ExecutionRecord): Execution {
     return createExecution(record, store, {
       path: join(folder, `output-${record.number}.txt`),
       limit: limits.outputLimit,
@@ -114,7 +122,7 @@ export function createSession(options: SessionOptions): Session {
 
   function execute(request: ExecuteRequest): Execution {
     last += 1;
-    const execution = revive({
+    const execution = toExecution({
       session: id,
       number: last,
       interpreter: request.interpreter ?? BUILTIN,
@@ -152,7 +160,7 @@ export function createSession(options: SessionOptions): Session {
     execution.done.then(() => {
       live.delete(String(execution.record.number));
       // What it holds can be large, and is on disk.
-      if (lateTo === execution) lateTo = undefined;
+      if (lastSent === execution) lastSent = undefined;
     });
     return execution;
   }
@@ -170,8 +178,8 @@ export function createSession(options: SessionOptions): Session {
     if (isEnded(execution)) return;
     if (signal?.aborted || cancelled.delete(record.number)) return execution.finish(CANCELLED_IN_QUEUE);
     noteLostState(execution, isFresh);
-    if (pool.keepsVariables(record.interpreter)) used.add(record.interpreter);
-    lateTo = execution;
+    if (pool.keepsVariables(record.interpreter)) withVariables.add(record.interpreter);
+    lastSent = execution;
     execution.start();
     sent.add(record.number);
     const cancel = () => interpreter.interrupt(String(record.number), 'cancelled');
@@ -190,7 +198,7 @@ export function createSession(options: SessionOptions): Session {
     await execution.done;
     sent.delete(record.number);
     signal?.removeEventListener('abort', cancel);
-    if (!record.variablesSurvived) used.delete(record.interpreter);
+    if (!record.variablesSurvived) withVariables.delete(record.interpreter);
   }
 
   function noteLostState(execution: Execution, isFresh: boolean): void {
@@ -198,7 +206,7 @@ export function createSession(options: SessionOptions): Session {
     const cause = idleDeaths.get(interpreter);
     idleDeaths.delete(interpreter);
     if (cause) execution.note(diedBetweenCalls(cause));
-    else if (isFresh && used.has(interpreter) && pool.keepsVariables(interpreter))
+    else if (isFresh && withVariables.has(interpreter) && pool.keepsVariables(interpreter))
       execution.note('a fresh interpreter: the one that earlier calls used has ended, and their variables are lost');
   }
 
@@ -212,9 +220,9 @@ export function createSession(options: SessionOptions): Session {
     if (event.kind === 'built') return interpreter.proceed();
     const { ending } = event;
     const session = options.sandbox?.policy.limits;
-    const verdict = judge(ending, { timeout: execution.record.timeout, maxOutput: limits.maxOutput, session });
-    const hit = limitOf(ending, session);
-    if (verdict.outcome === 'ok' && hit && session) execution.note(sayLimit(hit, session));
+    const verdict = endingFrom(ending, { timeout: execution.record.timeout, maxOutput: limits.maxOutput, session });
+    const hit = reachedLimitOf(ending, session);
+    if (verdict.outcome === 'ok' && hit && session) execution.note(describeLimit(hit, session));
     await execution.finish(verdict, event.ending, () => interpreter.acknowledge(event.seq), event.seq);
   }
 
@@ -222,12 +230,12 @@ export function createSession(options: SessionOptions): Session {
   function executionOf(eventId: string): Execution | undefined {
     const known = live.get(eventId);
     if (known) return known;
-    if (lateTo && String(lateTo.record.number) === eventId) return lateTo;
+    if (lastSent && String(lastSent.record.number) === eventId) return lastSent;
     const record = store.execution(id, Number(eventId));
     if (!record) return undefined;
-    lateTo = revive(record);
-    if (record.state !== 'done') live.set(eventId, lateTo);
-    return lateTo;
+    lastSent = toExecution(record);
+    if (record.state !== 'done') live.set(eventId, lastSent);
+    return lastSent;
   }
 
   async function installFor(
@@ -256,20 +264,20 @@ export function createSession(options: SessionOptions): Session {
     for (const execution of live.values()) {
       const { record } = execution;
       if (record.state !== 'running' || record.interpreter !== name) continue;
-      void execution.finish(pool.wasStopped(name) ? judgeInterpreterStopped() : judgeLost());
+      void execution.finish(pool.wasStopped(name) ? endingOfStoppedInterpreter() : endingOfLostInterpreter());
     }
   }
 
   // -- after a crash ----------------------------------------------------------------------------
 
-  /** Picks up what was running when the last server died: the interpreters are still there, with all they have to tell. */
+  /** Resumes what ran when the last server died: interpreters outlive it and keep the events that it did not acknowledge. */
   async function recover(): Promise<void> {
     for (const record of store.unfinished(id)) {
-      const execution = revive(record);
+      const execution = toExecution(record);
       live.set(String(record.number), execution);
       execution.done.then(() => live.delete(String(record.number)));
       if (record.state === 'queued')
-        await execution.finish(judgeNotStarted('The server stopped before it was its turn; it did not run.'));
+        await execution.finish(endingNotStarted('The server stopped before it was its turn; it did not run.'));
       else await resume(execution);
     }
   }
@@ -277,11 +285,11 @@ export function createSession(options: SessionOptions): Session {
   async function resume(execution: Execution): Promise<void> {
     const { record } = execution;
     const interpreter = await pool.attach(record.interpreter);
-    if (!interpreter) return execution.finish(judgeLost());
+    if (!interpreter) return execution.finish(endingOfLostInterpreter());
     if (interpreter.state.running === String(record.number)) return void (await execution.done);
-    await Promise.race([execution.done, sleep(REPLAY_TIME, undefined, { ref: false })]);
+    await Promise.race([execution.done, sleep(REPLAY_MS, undefined, { ref: false })]);
     if (execution.record.state !== 'done')
-      await execution.finish(judgeNotStarted('The server stopped just before it ran.'));
+      await execution.finish(endingNotStarted('The server stopped just before it ran.'));
   }
 
   return {
@@ -295,7 +303,7 @@ export function createSession(options: SessionOptions): Session {
       const running = live.get(String(number));
       if (running) return running;
       const record = store.execution(id, number);
-      if (record) return revive(record);
+      if (record) return toExecution(record);
       throw new CuvetteError('unknown_execution', `Session ${id} has no execution ${number}; its last one is ${last}.`);
     },
     pending: () => [...live.values()],
@@ -323,7 +331,7 @@ export function createSession(options: SessionOptions): Session {
         const { live: interpreter } = await pool.open(name);
         const names = await interpreter.variables();
         await interpreter.reset();
-        used.delete(name);
+        withVariables.delete(name);
         const row = store.session(id);
         if (row) store.putSession({ ...row, cleared: { ...row.cleared, [name]: last } });
         return names.length;
@@ -349,7 +357,7 @@ function failedInstall(error: unknown) {
   };
 }
 
-/** Somebody may have cancelled it while it waited. */
+/** True if it was cancelled while it waited. */
 function isEnded({ record }: Execution): boolean {
   return record.state === 'done';
 }
@@ -358,7 +366,7 @@ function diedBetweenCalls(cause: string): string {
   return `the interpreter had died between calls (${cause}); variables of earlier calls are lost`;
 }
 
-function usedInterpreters(store: Store, id: string): Set<string> {
+function usedInterpreters(store: SessionStore, id: string): Set<string> {
   const cleared = store.session(id)?.cleared ?? {};
   const kept = [...store.lastWithVariables(id)].filter(([name, last]) => last > (cleared[name] ?? 0));
   return new Set(kept.map(([name]) => name));

@@ -1,4 +1,7 @@
-/** All the sessions that this server holds, and which of them is the default one for its agent. */
+/**
+ * Defines `Sessions`, through which every tool and the bridge reach sessions, and implements it for the sessions of a project: those of one
+ * agent or shell, which run in the project's folder. `service-calls.ts` implements it for callers of the service.
+ */
 
 import { join } from 'node:path';
 import { nanoid } from 'nanoid';
@@ -7,18 +10,19 @@ import { CuvetteError } from '../errors.ts';
 import type { Environment } from '../interpreters/python/environment.ts';
 import { createZygotes } from '../interpreters/python/zygotes.ts';
 import type { Paths } from '../paths.ts';
-import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
+import { isOtherRunning, isRunning, type ProcessId, thisProcess } from '../process-tree.ts';
 import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { type Admission, createAdmission } from './admission.ts';
-import { lineageOf } from './agent.ts';
+import { confinedVariables, harmlessVariables, ownVariables, withoutSecrets } from './environment-variables.ts';
 import type { Execution } from './execution.ts';
-import { createFoundation, type Foundation } from './foundation.ts';
-import type { Elsewhere } from './interpreter-pool.ts';
-import type { ExecutionRecord } from './record.ts';
+import type { ExecutionRecord } from './execution-record.ts';
+import { ancestorsUpToAgent } from './find-agent.ts';
+import type { LabInterpreters } from './interpreter-catalog.ts';
+import { createLiveSessions, type LiveSession } from './live-sessions.ts';
+import { createServerResources, type ServerResources } from './server-resources.ts';
 import { createSession, type ExecuteRequest, type Session } from './session.ts';
-import type { SessionRow } from './store.ts';
-import { confinedVariables, harmlessVariables, ownVariables, withoutSecrets } from './variables.ts';
+import type { SessionRow } from './session-store.ts';
 
 export interface Sessions {
   readonly project: string;
@@ -62,30 +66,31 @@ export function createSessions(options: {
   config: Config;
   paths: Paths;
   project: string;
-  foundation?: Foundation;
+  resources?: ServerResources;
   /** Shared with the other surfaces of this server; made from the settings if there are none. */
   admission?: Admission;
   /** How code is confined to the project, if it is. */
   confinement?: { sandbox: Sandbox | undefined; description: string };
   /** Interpreters of labs. */
-  elsewhere?: Elsewhere;
+  labInterpreters?: LabInterpreters;
 }): Sessions {
   const { config, paths, project } = options;
-  const foundation = options.foundation ?? createFoundation({ config, paths });
-  const { environment, runtime, store } = foundation;
+  const resources = options.resources ?? createServerResources({ config, paths });
+  const { environment, runtime, store } = resources;
   const admission = options.admission ?? createAdmission(config);
   const sandbox = options.confinement?.sandbox;
-  const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : foundation.zygotes;
-  const variables = sandbox ? { ...harmlessVariables(SEEN.home), ...confinedVariables(sandbox) } : ownVariables();
-  const open = new Map<string, Session>();
-  const agent = lineageOf(process.pid).at(-1) ?? null;
-  const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
-  let defaultId: string | undefined;
+  const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : resources.zygotes;
+  const env = sandbox ? { ...harmlessVariables(SEEN.home), ...confinedVariables(sandbox) } : ownVariables();
+  const live = createLiveSessions<LiveSession>(config.maxSessions);
+  const agent = ancestorsUpToAgent(process.pid).at(-1) ?? null;
+  const me = thisProcess();
+  let defaultRow: SessionRow | undefined;
 
-  function hold(row: SessionRow): Session {
+  function openRow(row: SessionRow): LiveSession {
+    const now = Date.now();
     store().putSession({
       ...row,
-      usedAt: Date.now(),
+      usedAt: now,
       server: me,
       agent: agent && { pid: agent.pid, started: agent.started },
       closed: false,
@@ -94,31 +99,28 @@ export function createSessions(options: {
       id: row.id,
       project: row.project,
       folder: join(paths.data, 'sessions', row.id),
-      place: false,
+      mountsWorkspace: false,
       seen: row.project,
-      variables,
+      env,
       sandbox,
-      elsewhere: options.elsewhere,
+      labInterpreters: options.labInterpreters,
       runtime,
-      linger: foundation.linger,
-      limits: foundation.limits,
-      programs: foundation.programs,
+      linger: resources.linger,
+      limits: resources.limits,
+      programs: resources.programs,
       store: store(),
       environment,
       zygotes,
     });
-    open.set(row.id, session);
-    return session;
+    return { session, startedAt: now, usedAt: now, users: 0 };
   }
 
-  function create(): Session {
+  function newRow(): SessionRow {
     const now = Date.now();
-    return hold({ id: nanoid(), project, createdAt: now, usedAt: now, agent: null, server: null, closed: false });
+    return { id: nanoid(), project, createdAt: now, usedAt: now, agent: null, server: null, closed: false };
   }
 
-  function byId(id: string): Session {
-    const known = open.get(id);
-    if (known) return known;
+  function rowOf(id: string): SessionRow {
     const row = store().session(id);
     if (!row) {
       throw new CuvetteError(
@@ -126,33 +128,39 @@ export function createSessions(options: {
         `There is no session ${id}. Leave the session out for the default one, or see get_session_info for its id.`,
       );
     }
-    if (isHeld(row)) {
+    if (isOtherRunning(row.server)) {
       throw new CuvetteError(
         'unknown_session',
         `Session ${id} belongs to another server that is running (pid ${row.server?.pid}). Leave the session out for this agent's own.`,
       );
     }
-    return hold(row);
+    return row;
   }
-
-  const isHeld = (row: SessionRow) => row.server !== null && row.server.pid !== process.pid && isRunning(row.server);
 
   /** The session that this agent had, or one in this project whose server died under it; else a new one. */
-  function findDefault(): Session {
-    const free = store()
-      .sessionsOf(project)
-      .filter((row) => !isHeld(row));
+  function findDefault(): SessionRow {
+    const rows = store().sessionsOf(project);
+    const free = rows.filter(({ server }) => !isOtherRunning(server));
     const mine = free.find((row) => agent && row.agent?.pid === agent.pid && row.agent.started === agent.started);
     const orphan = free.find((row) => !row.closed && row.server && !(row.agent && isRunning(row.agent)));
-    const row = mine ?? orphan;
-    return row ? hold(row) : create();
+    return mine ?? orphan ?? newRow();
   }
 
-  function get(id: string | undefined): Session {
-    if (id === NEW) return create();
-    if (id !== undefined) return byId(id);
-    defaultId ??= findDefault().id;
-    return byId(defaultId);
+  function acquire(id: string | undefined): Promise<LiveSession> {
+    if (id === NEW) return live.acquire(undefined, () => openRow(newRow()));
+    if (id !== undefined) return live.acquire(id, () => openRow(rowOf(id)));
+    defaultRow ??= findDefault();
+    const row = defaultRow;
+    return live.acquire(row.id, () => openRow(store().session(row.id) ? rowOf(row.id) : row));
+  }
+
+  async function use<Result>(id: string | undefined, work: (session: Session) => Result | Promise<Result>) {
+    const acquired = await acquire(id);
+    try {
+      return await work(acquired.session);
+    } finally {
+      live.release(acquired);
+    }
   }
 
   return {
@@ -163,22 +171,23 @@ export function createSessions(options: {
     agent,
     socketPath: Promise.resolve(null),
     start: ({ session: id, ...request }) =>
-      admission.admit(OWNER, async () => {
-        const session = get(id);
-        const execution = session.execute(request);
-        return { session, execution, finished: execution.done.then((record) => ({ record })) };
-      }),
-    use: async (id, work) => work(get(id)),
-    all: () => [...open.values()],
-    warmUp: () => foundation.warmUp(zygotes),
+      admission.admit(OWNER, () =>
+        use(id, (session) => {
+          const execution = session.execute(request);
+          return { session, execution, finished: execution.done.then((record) => ({ record })) };
+        }),
+      ),
+    use,
+    all: () => live.all().map(({ session }) => session),
+    warmUp: () => resources.warmUp(zygotes),
     async close() {
-      for (const session of open.values()) {
+      for (const { session } of live.all()) {
         await session.leave(config.linger, agent && { pid: agent.pid, started: agent.started });
         const row = store().session(session.id);
         if (row) store().putSession({ ...row, closed: true });
       }
       if (sandbox) await zygotes.dismiss(false);
-      if (!options.foundation) foundation.close();
+      if (!options.resources) resources.close();
     },
   };
 }

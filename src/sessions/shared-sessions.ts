@@ -1,25 +1,25 @@
 /**
- * The sessions of a server that works for several callers: each has an owner, a workspace of its own that code sees at /mnt/data,
- * and a place among those that may live at once. Nobody sees another's.
+ * Owns the sessions of a server that works for several callers: each session has an owner, who alone can see it, and a workspace of its
+ * own, which code sees at /mnt/data. How many may be open at once is `live-sessions.ts`'s.
  */
 
 import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../errors.ts';
-import { removeTree } from '../files/remove.ts';
-import { createRunners } from '../interpreters/process/runners.ts';
+import { removeTree } from '../files/remove-tree.ts';
+import { createKeeperPool } from '../interpreters/process/keeper-pool.ts';
 import { endKeepers } from '../interpreters/python/driver.ts';
 import { createZygotes } from '../interpreters/python/zygotes.ts';
-import { findProcess, isRunning, type ProcessId } from '../process-tree.ts';
+import { isOtherRunning, thisProcess } from '../process-tree.ts';
 import { SEEN } from '../sandbox/layout.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { tooMany } from './admission.ts';
-import type { Foundation } from './foundation.ts';
-import type { Elsewhere } from './interpreter-pool.ts';
+import { confinedVariables, harmlessVariables, withoutSecrets } from './environment-variables.ts';
+import type { LabInterpreters } from './interpreter-catalog.ts';
+import { createLiveSessions, type LiveSession } from './live-sessions.ts';
+import type { ServerResources } from './server-resources.ts';
 import { createSession, type Session } from './session.ts';
-import type { SessionRow } from './store.ts';
-import { confinedVariables, harmlessVariables, withoutSecrets } from './variables.ts';
+import type { SessionRow } from './session-store.ts';
 
 export interface SharedSession {
   readonly session: Session;
@@ -46,171 +46,148 @@ export interface SessionChoice {
 }
 
 export interface SharedSessions {
-  /** Opens a session and holds it until `release`: eviction passes it by. Throws `rate_limited` where there is no room. */
+  /** Opens a session, which is not evicted before `release`. Throws `rate_limited` if there is no room. */
   open(request: { owner: string } & SessionChoice): Promise<SharedSession>;
-  /** The session of that id if it is this owner's; opened if need be, and not held. */
+  /** The session of that id if it is this owner's, opened if need be. It may be evicted at any time. */
   find(owner: string, id: string): Promise<SharedSession | undefined>;
   /** The id of the session that an alias stands for; made if need be. */
   idOf(owner: string, alias: string): string;
   /** True if the id is free or this owner's. */
   mayUse(owner: string, id: string): boolean;
-  /** Ends the hold of one `open`; a session for one call ends with it. */
-  release(shared: SharedSession): Promise<void>;
-  /** Ends a session, and forgets all of it. */
+  /** Undoes one `open`; a session for one call ends with it. */
+  release(sharedSession: SharedSession): Promise<void>;
+  /** Ends a session and removes its files and its history; false if the owner has none of that id. */
   remove(owner: string, id: string): Promise<boolean>;
-  /** The sessions of an owner that live now. */
+  /** The sessions of an owner that are open now. */
   liveOf(owner: string): Session[];
   readonly size: number;
-  /** How many were ended by this server because they were idle, too old, or in another's way. */
-  readonly cleaned: number;
-  /** Ends what has been idle or alive for too long, and forgets what nobody has used. */
-  sweep(): Promise<void>;
+  /** How many sessions were evicted: for being idle or open for too long, or to make room. */
+  readonly evicted: number;
+  /** Evicts sessions that were idle or open for too long, and removes those that nobody has used for long. */
+  endExpired(): Promise<void>;
   warmUp(): Promise<void>;
-  /** Lets go of the interpreters, which wait for another server; or ends them. */
+  /** Disconnects from the interpreters, which then wait for another server; or ends them, unless `isLeaving`. */
   close(isLeaving: boolean): Promise<void>;
 }
 
-export interface SharedOptions {
-  foundation: Foundation;
+export interface SharedSessionsOptions {
+  resources: ServerResources;
   /** Where sessions have their folders. */
   folder: string;
   /** Whether workspaces can be mounted at /mnt/data. */
-  place: boolean;
+  mountsWorkspace: boolean;
   /** How sessions are confined, if they are. */
   sandbox?: Sandbox | undefined;
-  /** How many may live at once. */
+  /** How many sessions may be open at once. */
   most: number;
-  /** Seconds: without a call, since it began, and until it is forgotten. */
+  /** Seconds after which a session is evicted: without a call, and since it was opened; and after which an unused one is removed. */
   idle: number;
   age: number;
   keep: number;
   /** Interpreters of the owner's labs. */
-  elsewhereOf?(owner: string): Elsewhere;
+  labInterpretersOf?(owner: string): LabInterpreters;
   /** Whose files are kept under an id, if any. */
   ownerOf?(id: string): string | undefined;
   onRemoved?(id: string): void;
 }
 
-interface Held extends SharedSession {
-  usedAt: number;
-  /** When its use was last noted on disk. */
+interface OpenSession extends LiveSession {
+  readonly owner: string;
+  readonly isForOneCall: boolean;
+  /** When its use was last noted in the store. */
   notedAt: number;
-  startedAt: number;
-  isForOneCall: boolean;
-  /** Calls that have opened it, and not released it yet. */
-  calls: number;
 }
 
-const ASIDE = '.aside-';
-const NOTE_EVERY = 30_000;
-/** When to ask again for a session while all that may live are at work. */
-const RETRY_SECONDS = 5;
+/** How folders are called whose sessions are removed, until they are gone. */
+const REMOVED = '.aside-';
+const NOTE_USE_EVERY_MS = 30_000;
 /** Characters: what an execution prints goes whole into its answer. */
 const LARGEST_ANSWER = 32 << 20;
 const WORKSPACE = '/mnt/data';
 const ID = /^[A-Za-z0-9_-]{21}$/;
 const ID_LENGTH = 21;
 
-export function createSharedSessions(options: SharedOptions): SharedSessions {
-  const { foundation, place, sandbox } = options;
-  const { runtime, environment, limits, programs } = foundation;
-  const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : foundation.zygotes;
-  const runners = createRunners(runtime, zygotes, foundation.programZygote, sandbox);
-  const held = new Map<string, Held>();
+export function createSharedSessions(options: SharedSessionsOptions): SharedSessions {
+  const { resources, mountsWorkspace, sandbox } = options;
+  const { runtime, environment, limits, programs } = resources;
+  const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : resources.zygotes;
+  const keeperPool = createKeeperPool(runtime, zygotes, resources.programZygote, sandbox);
+  const live = createLiveSessions<OpenSession>(options.most);
   const aliases = new Map<string, string>();
   const removals = new Set<Promise<void>>();
-  /** Sessions whose interpreters are on their way out: who opens one again waits for that. */
-  const endings = new Map<string, Promise<void>>();
-  const me: ProcessId = { pid: process.pid, started: findProcess(process.pid)?.started ?? '' };
-  let cleaned = 0;
+  const me = thisProcess();
   const folderOf = (id: string) => join(options.folder, id);
+  const workspaceOf = (id: string) => join(folderOf(id), 'workspace');
+  const seenAt = (workspace: string) => (mountsWorkspace || sandbox ? WORKSPACE : workspace);
 
   mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(options.folder)) {
-    // Left by a server that was killed while it removed it.
-    if (name.startsWith(ASIDE)) void removeTree(join(options.folder, name)).catch(() => {});
+    // A server was killed while it removed this folder.
+    if (name.startsWith(REMOVED)) void removeTree(join(options.folder, name)).catch(() => {});
   }
 
-  function hold(row: SessionRow, owner: string, isNew: boolean, isForOneCall: boolean): Held {
+  function openRow(row: SessionRow, owner: string, isForOneCall = false): OpenSession {
     const folder = folderOf(row.id);
-    const workspace = join(folder, 'workspace');
+    const workspace = workspaceOf(row.id);
     const home = sandbox ? SEEN.home : join(folder, 'home');
     for (const path of sandbox ? [workspace] : [workspace, home]) mkdirSync(path, { recursive: true, mode: 0o700 });
     sandbox?.give(workspace);
-    const seen = place || sandbox ? WORKSPACE : workspace;
-    const store = foundation.store();
-    store.putSession({ ...row, usedAt: Date.now(), server: me, closed: false });
+    const store = resources.store();
+    const now = Date.now();
+    store.putSession({ ...row, usedAt: now, server: me, closed: false });
     const session = createSession({
       id: row.id,
       project: workspace,
       folder,
-      place,
-      seen,
-      variables: { ...harmlessVariables(home), ...(sandbox && confinedVariables(sandbox)) },
+      mountsWorkspace,
+      seen: seenAt(workspace),
+      env: { ...harmlessVariables(home), ...(sandbox && confinedVariables(sandbox)) },
       sandbox,
-      elsewhere: options.elsewhereOf?.(owner),
+      labInterpreters: options.labInterpretersOf?.(owner),
       runtime,
-      linger: foundation.linger,
+      linger: resources.linger,
       limits: { ...limits, isShared: true, maxOutput: Math.min(limits.maxOutput, LARGEST_ANSWER) },
       programs,
       store,
       environment,
       zygotes,
-      ...(isForOneCall && { runners }),
+      ...(isForOneCall && { keeperPool }),
     });
+    return { session, owner, isForOneCall, usedAt: now, notedAt: now, startedAt: now, users: 0 };
+  }
+
+  function newRow(owner: string, id: string): SessionRow {
     const now = Date.now();
-    const one: Held = {
-      session,
-      owner,
-      workspace,
-      codeOwner: sandbox?.owner,
-      seen,
-      isNew,
-      isForOneCall,
-      usedAt: now,
-      notedAt: now,
-      startedAt: now,
-      calls: 0,
-    };
-    held.set(row.id, one);
-    return one;
+    const project = workspaceOf(id);
+    return { id, project, createdAt: now, usedAt: now, agent: null, server: null, closed: false, owner };
   }
 
-  function create(owner: string, id: string, isForOneCall = false): Held {
-    const now = Date.now();
-    const row = { id, project: '', createdAt: now, usedAt: now, agent: null, server: null, closed: false, owner };
-    return hold({ ...row, project: join(folderOf(id), 'workspace') }, owner, true, isForOneCall);
-  }
-
-  /** The session of that id if it is this owner's, live or on disk. Opens it without asking for room. */
-  function openExisting(owner: string, id: string): Held | undefined {
-    const known = held.get(id);
-    if (known) return known.owner === owner ? use(known) : undefined;
-    const row = rowOf(owner, id);
-    return row && hold(row, owner, false, false);
-  }
-
+  /** What the store knows of a session, if it is this owner's and no other server has it open. */
   function rowOf(owner: string, id: string): SessionRow | undefined {
-    const row = ID.test(id) ? foundation.store().session(id) : undefined;
-    return row?.owner === owner && !isElsewhere(row) ? row : undefined;
+    const row = ID.test(id) ? resources.store().session(id) : undefined;
+    return row?.owner === owner && !isOtherRunning(row.server) ? row : undefined;
   }
 
-  function use(one: Held): Held {
-    one.usedAt = Date.now();
-    if (one.usedAt - one.notedAt > NOTE_EVERY) {
-      one.notedAt = one.usedAt;
-      const row = foundation.store().session(one.session.id);
-      if (row) foundation.store().putSession({ ...row, usedAt: one.usedAt });
-    }
-    return { ...one, isNew: false };
+  function ownLive(owner: string, id: string): OpenSession | undefined {
+    const known = live.get(id);
+    return known?.owner === owner ? known : undefined;
   }
 
-  const isElsewhere = (row: SessionRow) =>
-    row.server !== null && row.server.pid !== process.pid && isRunning(row.server);
+  function noteUse(open: OpenSession): void {
+    if (open.usedAt - open.notedAt <= NOTE_USE_EVERY_MS) return;
+    open.notedAt = open.usedAt;
+    const row = resources.store().session(open.session.id);
+    if (row) resources.store().putSession({ ...row, usedAt: open.usedAt });
+  }
+
+  function toShared({ session, owner }: OpenSession, isNew: boolean): SharedSession {
+    const workspace = session.project;
+    return { session, owner, workspace, codeOwner: sandbox?.owner, seen: seenAt(workspace), isNew };
+  }
 
   function idOf(owner: string, alias: string): string {
     const key = JSON.stringify([owner, alias]);
-    const store = foundation.store();
+    const store = resources.store();
     const id = aliases.get(key) ?? store.alias(owner, alias) ?? nanoid();
     if (!aliases.has(key)) store.putAlias(owner, alias, id);
     aliases.set(key, id);
@@ -218,145 +195,112 @@ export function createSharedSessions(options: SharedOptions): SharedSessions {
   }
 
   function mayUse(owner: string, id: string): boolean {
-    const holder = foundation.store().session(id)?.owner ?? options.ownerOf?.(id);
+    const holder = resources.store().session(id)?.owner ?? options.ownerOf?.(id);
     return holder === undefined || holder === owner;
   }
 
-  const isFree = ({ session, calls }: Held) => calls === 0 && session.pending().length === 0;
-
-  /** One that can be ended: nothing runs in it, and it was used before all others. */
-  function leastRecent(): Held | undefined {
-    return [...held.values()].filter(isFree).sort((a, b) => a.usedAt - b.usedAt)[0];
-  }
-
-  function enter(shared: SharedSession): SharedSession {
-    const one = held.get(shared.session.id);
-    if (one) one.calls += 1;
-    return shared;
-  }
-
-  /** Evicts the least recently used session until there is room for this one; no other can take that room before the caller goes on. */
-  async function makeRoomFor(id: string | undefined): Promise<void> {
-    for (;;) {
-      if (id !== undefined) await endings.get(id);
-      if (id !== undefined && held.has(id)) return;
-      if (held.size < options.most) return;
-      const victim = leastRecent();
-      if (!victim)
-        throw tooMany(`All ${options.most} sessions of this server are at work. Try again soon.`, RETRY_SECONDS);
-      await evict(victim);
-    }
-  }
-
-  async function evict(one: Held): Promise<void> {
-    cleaned += 1;
-    await letGo(one);
-  }
-
-  /** Ends its interpreters; its files and its history stay, unless what comes after removes them. */
-  async function letGo(one: Held, after: () => Promise<void> = async () => {}): Promise<void> {
-    const { id } = one.session;
-    held.delete(id);
-    const ending = one.session
-      .stop()
-      .then(after)
-      .finally(() => endings.delete(id));
-    endings.set(id, ending);
-    await ending;
-  }
-
   async function forget(id: string): Promise<void> {
-    foundation.store().removeSession(id);
+    resources.store().removeSession(id);
     for (const [key, session] of aliases) if (session === id) aliases.delete(key);
     await removeFolder(id);
     options.onRemoved?.(id);
   }
 
-  /** Put aside at once: the next call may open the same session again before all of it is gone. */
+  /** Renames the folder first: the next call may open a session of the same id before all of it is removed. */
   async function removeFolder(id: string): Promise<void> {
-    const aside = join(options.folder, `${ASIDE}${nanoid()}`);
+    const removed = join(options.folder, `${REMOVED}${nanoid()}`);
     try {
-      renameSync(folderOf(id), aside);
+      renameSync(folderOf(id), removed);
     } catch {
       return; // There was none.
     }
-    const removal = removeTree(aside).finally(() => removals.delete(removal));
+    const removal = removeTree(removed).finally(() => removals.delete(removal));
     removals.add(removal);
     await removal;
   }
 
-  /** A socket of a session that an earlier server left, and that nobody has asked for since. */
-  function isForsaken(socket: string): boolean {
-    const row = foundation.store().session(socket.slice(0, ID_LENGTH));
-    return row?.owner !== undefined && !held.has(row.id) && !isElsewhere(row);
-  }
-
-  async function warmUp(): Promise<void> {
-    await foundation.warmUp(zygotes);
-    await runners.prepare();
-    environment.onProgress((next) => {
-      if (next.phase === 'ready') runners.prepare().catch(() => {}); // Whoever borrows next is told.
-    });
+  /** True for the socket of a session that an earlier server has left and that no server has open. */
+  function isOrphaned(socket: string): boolean {
+    const row = resources.store().session(socket.slice(0, ID_LENGTH));
+    return row?.owner !== undefined && !live.get(row.id) && !isOtherRunning(row.server);
   }
 
   return {
     async open({ owner, id, alias, mustExist = false, isForOneCall = false }) {
       const asked = alias === undefined ? id : idOf(owner, alias);
-      // Somebody's files may be kept under the id already; another's id is nobody's here.
+      // Somebody's files may be kept under the id already; another owner's id is treated as unknown.
       const wanted = asked !== undefined && ID.test(asked) && mayUse(owner, asked) ? asked : undefined;
-      if (mustExist && (wanted === undefined || !(held.has(wanted) || rowOf(owner, wanted)))) throw unknown(asked);
-      await makeRoomFor(wanted);
-      const known = wanted === undefined ? undefined : openExisting(owner, wanted);
-      return enter(known ?? create(owner, wanted ?? nanoid(), isForOneCall));
+      if (mustExist && (wanted === undefined || !(live.get(wanted) || rowOf(owner, wanted)))) throw unknown(asked);
+      let isNew = false;
+      const opened = await live.acquire(wanted, () => {
+        const row = wanted === undefined ? undefined : rowOf(owner, wanted);
+        isNew = row === undefined;
+        if (isNew && mustExist) throw unknown(asked); // It was removed while this call waited.
+        return row ? openRow(row, owner) : openRow(newRow(owner, wanted ?? nanoid()), owner, isForOneCall);
+      });
+      noteUse(opened);
+      return toShared(opened, isNew);
     },
     async find(owner, id) {
-      if (!held.has(id) && !rowOf(owner, id)) return undefined;
-      await makeRoomFor(id);
-      return openExisting(owner, id);
+      if (!ownLive(owner, id) && !rowOf(owner, id)) return undefined;
+      const found = await live.acquire(id, () => {
+        const row = rowOf(owner, id);
+        return row && openRow(row, owner);
+      });
+      if (!found) return undefined;
+      live.release(found);
+      noteUse(found);
+      return toShared(found, false);
     },
     idOf,
     mayUse,
-    async release(shared) {
-      const one = held.get(shared.session.id);
-      if (one?.session !== shared.session) return;
-      one.calls -= 1;
-      if (!one.isForOneCall || !isFree(one)) return;
-      await letGo(one, () => removeFolder(one.session.id));
+    async release({ session }) {
+      const open = live.get(session.id);
+      if (open?.session !== session) return;
+      live.release(open);
+      if (open.isForOneCall && live.isIdle(open)) await live.end(open, () => removeFolder(session.id));
     },
     async remove(owner, id) {
-      const one = openExisting(owner, id);
-      if (!one) return false;
-      for (const { record } of one.session.pending()) one.session.interrupt(record.number);
-      await letGo(one, () => forget(id));
+      const row = rowOf(owner, id);
+      const open = ownLive(owner, id) ?? (row && openRow(row, owner));
+      if (!open) return false;
+      for (const { record } of open.session.pending()) open.session.interrupt(record.number);
+      await live.end(open, () => forget(id));
       return true;
     },
-    liveOf: (owner) => [...held.values()].filter((one) => one.owner === owner).map(({ session }) => session),
+    liveOf: (owner) => live.all().flatMap((open) => (open.owner === owner ? [open.session] : [])),
     get size() {
-      return held.size;
+      return live.size;
     },
-    get cleaned() {
-      return cleaned;
+    get evicted() {
+      return live.evicted;
     },
-    async sweep() {
+    async endExpired() {
       const now = Date.now();
-      for (const one of [...held.values()]) {
-        const isIdle = now - one.usedAt > options.idle * 1000 || now - one.startedAt > options.age * 1000;
-        if (isIdle && isFree(one)) await evict(one);
+      for (const open of live.all()) {
+        const isExpired = now - open.usedAt > options.idle * 1000 || now - open.startedAt > options.age * 1000;
+        if (isExpired && live.isIdle(open)) await live.evict(open);
       }
-      for (const row of foundation.store().ownedUnusedSince(now - options.keep * 1000)) {
-        if (!held.has(row.id) && !isElsewhere(row)) await forget(row.id);
+      for (const row of resources.store().ownedUnusedSince(now - options.keep * 1000)) {
+        if (!live.get(row.id) && !isOtherRunning(row.server)) await forget(row.id);
       }
     },
-    warmUp,
+    async warmUp() {
+      await resources.warmUp(zygotes);
+      await keeperPool.prepare();
+      environment.onProgress((next) => {
+        if (next.phase === 'ready') keeperPool.prepare().catch(() => {}); // Whoever borrows next is told.
+      });
+    },
     async close(isLeaving) {
-      if (!isLeaving) await endKeepers(join(sandbox?.runtime ?? runtime, 'k'), isForsaken);
-      for (const { session, isForOneCall } of held.values()) {
+      if (!isLeaving) await endKeepers(join(sandbox?.runtime ?? runtime, 'k'), isOrphaned);
+      for (const { session, isForOneCall } of live.all()) {
         if (isForOneCall || !isLeaving) await session.stop();
-        else await session.leave(foundation.linger, null);
-        const row = foundation.store().session(session.id);
-        if (row) foundation.store().putSession({ ...row, closed: true });
+        else await session.leave(resources.linger, null);
+        const row = resources.store().session(session.id);
+        if (row) resources.store().putSession({ ...row, closed: true });
       }
-      await runners.close();
+      await keeperPool.close();
       await Promise.allSettled(removals);
       if (sandbox) await zygotes.dismiss(!isLeaving);
     },

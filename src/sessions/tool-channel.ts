@@ -1,16 +1,16 @@
 /**
- * The way by which a running program asks for tools and waits for what they give: a folder in its workspace, with a FIFO on which
- * it says that it asks, a file for each question, and a FIFO and a file for each answer. Works for any language that can write a file.
- * The program may do with the folder what it likes: it is held open, and nothing in it is followed or waited for.
+ * Lets a running program call tools and wait for their results: through a folder in its workspace, with a FIFO on which it says that it
+ * asks, a file for each question, and a FIFO and a file for each answer. Works for any language that can write a file. The program may do
+ * anything with the folder, so it is held open, and nothing in it is followed or waited for.
  */
 
 import { execFileSync } from 'node:child_process';
 import { closeSync, fchmodSync, fchownSync, mkdirSync, opendirSync, rmdirSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { nanoid } from 'nanoid';
-import { type HeldFolderSync, holdFolderSync, tryUnlinkSync } from '../files/folder.ts';
-import { placeTextSync } from '../files/place.ts';
-import { openFifoSync, readRegularSync } from '../files/regular.ts';
+import { writeIntoFolderSync } from '../files/copy-in.ts';
+import { type FolderHandleSync, openFolderSync, tryUnlinkSync } from '../files/folder-handle.ts';
+import { openFifoSync, readRegularFileSync } from '../files/open-untrusted.ts';
 import { parseGuarded } from '../json-guard.ts';
 import { readLines } from '../json-lines.ts';
 
@@ -52,11 +52,11 @@ const MOST_REMOVED = 100_000;
 /** What is made belongs to `owner`, if code runs as another user than this process. */
 export function openToolChannel(workspace: string, owner?: number): ToolChannel {
   const name = `.cuvette-tools-${nanoid(10)}`;
-  const above = holdFolderSync(workspace);
-  let folder: HeldFolderSync | undefined;
+  const above = openFolderSync(workspace);
+  let folder: FolderHandleSync | undefined;
   try {
     mkdirSync(above.entry(name), { mode: 0o700 });
-    folder = holdFolderSync(above.entry(name));
+    folder = openFolderSync(above.entry(name));
     const calls = makeFifo(folder, 'calls', owner);
     if (owner !== undefined) fchownSync(folder.fd, owner, owner);
     return listen(name, above, folder, calls, owner);
@@ -66,7 +66,7 @@ export function openToolChannel(workspace: string, owner?: number): ToolChannel 
   }
 }
 
-function makeFifo(folder: HeldFolderSync, name: string, owner: number | undefined): number {
+function makeFifo(folder: FolderHandleSync, name: string, owner: number | undefined): number {
   execFileSync('mkfifo', [name], { cwd: folder.path });
   const fd = openFifoSync(folder.entry(name));
   fchmodSync(fd, 0o600);
@@ -76,8 +76,8 @@ function makeFifo(folder: HeldFolderSync, name: string, owner: number | undefine
 
 function listen(
   name: string,
-  above: HeldFolderSync,
-  folder: HeldFolderSync,
+  above: FolderHandleSync,
+  folder: FolderHandleSync,
   calls: number,
   owner: number | undefined,
 ): ToolChannel {
@@ -127,7 +127,7 @@ function listen(
     waiting.delete(call_id);
     const text = is_error ? (error_message ?? String(result ?? 'the tool failed')) : JSON.stringify(result ?? null);
     try {
-      placeTextSync(`${text}\n`, folder, `${mark}.result`, owner);
+      writeIntoFolderSync(`${text}\n`, folder, `${mark}.result`, owner);
       ring(openFifoSync(folder.entry(`${mark}.out`)), is_error ? 'error\n' : 'ok\n');
     } catch {} // The program is gone, or has removed the folder.
   }
@@ -149,7 +149,7 @@ function listen(
       listener = next;
     },
     answer,
-    put: (file, text) => placeTextSync(text, folder, file, owner),
+    put: (file, text) => writeIntoFolderSync(text, folder, file, owner),
     close() {
       if (isClosed) return;
       isClosed = true;
@@ -162,7 +162,7 @@ function listen(
 }
 
 /** Entry by entry, none of which is entered: folders that the program has made in there stay its own. */
-function remove(name: string, above: HeldFolderSync, folder: HeldFolderSync | undefined): void {
+function remove(name: string, above: FolderHandleSync, folder: FolderHandleSync | undefined): void {
   try {
     if (folder) empty(folder);
     rmdirSync(above.entry(name));
@@ -171,7 +171,7 @@ function remove(name: string, above: HeldFolderSync, folder: HeldFolderSync | un
   above.close();
 }
 
-function empty(folder: HeldFolderSync): void {
+function empty(folder: FolderHandleSync): void {
   const entries = opendirSync(folder.path);
   try {
     for (let left = MOST_REMOVED; left > 0; left -= 1) {
@@ -187,7 +187,7 @@ function empty(folder: HeldFolderSync): void {
 /** Nothing, if there is no such file. */
 function readQuestion(file: string): string | undefined {
   try {
-    const bytes = readRegularSync(file, LARGEST_QUESTION * BYTES_PER_CHARACTER);
+    const bytes = readRegularFileSync(file, LARGEST_QUESTION * BYTES_PER_CHARACTER);
     return bytes.toString('utf8').slice(0, LARGEST_QUESTION);
   } catch {
     return undefined;

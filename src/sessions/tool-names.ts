@@ -1,4 +1,4 @@
-/** The name that a tool has in a program: its own, as far as the language allows it. */
+/** Names a tool as a program can call it: by its own name, as far as the language allows it. */
 
 const BASH_WORDS =
   'if then else elif fi case esac for select while until do done in function time coproc echo test read cd exit return set unset export local declare source eval exec kill wait trap printf';

@@ -1,5 +1,5 @@
 /**
- * The growing output of one execution: a bounded list of outputs for the record, and its text, kept in memory while it is
+ * Collects the output of one execution: a bounded list of outputs for the record, and its text, which is kept in memory while it is
  * short and in a file of its own once it is longer than an answer.
  */
 
@@ -8,7 +8,7 @@ import { open, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { writeText } from '../files/write-text.ts';
 import type { Output } from '../interpreters/interpreter.ts';
-import { textOf } from './text.ts';
+import { textOf } from './output-text.ts';
 
 /** Characters that are written at once. */
 const PIECE = 64_000;
@@ -29,10 +29,11 @@ export interface Transcript {
   /** The last of the text, for progress and for answers. */
   tail(size: number): string;
   head(size: number): string;
-  /** Bytes of the text that are in the file. */
-  readonly bytes: number;
-  /** Resolves when everything added so far is in the file, if it belongs there. */
-  flush(): Promise<void>;
+  /**
+   * Writes everything added so far to the file, if it belongs there, and resolves with the size of the file then. After a failure, the
+   * next flush writes what is missing.
+   */
+  flush(): Promise<number>;
 }
 
 export interface TranscriptOptions {
@@ -53,9 +54,13 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
   let streamKept = outputs.reduce((sum, output) => sum + (output.type === 'stream' ? output.text.length : 0), 0);
   let imagesKept = 0;
   let unwritten: string[] = file ? [] : [head];
+  /** How many pieces are written, and how many are to be: those do not change any more. */
+  let written = 0;
+  let sealed = 0;
   let bytes = resume?.bytes ?? 0;
-  // What a server that died had written but not noted down comes again, and must not stand there twice.
-  let writing = file ? truncate(file, bytes).catch(() => {}) : Promise.resolve();
+  let hasFailed = false;
+  // What a server that died had written but not recorded comes again, and must not stand there twice.
+  let writing = (file ? truncate(file, bytes).catch(() => {}) : Promise.resolve()).then(() => bytes);
 
   function keep(output: Output): void {
     const shown = output.type === 'display' && output.update ? displayedAt(outputs, output) : -1;
@@ -89,9 +94,25 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
     if (head.length < limit) head += text.slice(0, limit - head.length);
     tail = (tail + text).slice(-limit);
     const last = unwritten.at(-1) ?? '';
-    if (unwritten.length > 0 && last.length + text.length <= PIECE) unwritten[unwritten.length - 1] = last + text;
+    const isOpen = written + unwritten.length > sealed;
+    if (isOpen && last.length + text.length <= PIECE) unwritten[unwritten.length - 1] = last + text;
     else unwritten.push(text);
     if (length > limit) file ??= path;
+  }
+
+  async function writeUpTo(target: string, upTo: number): Promise<number> {
+    const texts = unwritten.slice(0, Math.max(0, upTo - written));
+    if (texts.length === 0) return bytes;
+    try {
+      bytes += await append(target, texts, bytes, hasFailed);
+    } catch (error) {
+      hasFailed = true;
+      throw error;
+    }
+    hasFailed = false;
+    unwritten = unwritten.slice(texts.length);
+    written += texts.length;
+    return bytes;
   }
 
   return {
@@ -110,9 +131,6 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
     get file() {
       return file;
     },
-    get bytes() {
-      return bytes;
-    },
     add(output) {
       keep(output);
       const text = textOf(output);
@@ -121,13 +139,11 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
     tail: (size) => tail.slice(-size),
     head: (size) => head.slice(0, size),
     flush() {
-      if (!file || unwritten.length === 0) return writing;
+      if (!file) return writing;
       const target = file;
-      const texts = unwritten;
-      unwritten = [];
-      writing = writing.then(async () => {
-        bytes += await write(target, texts, bytes === 0);
-      });
+      const upTo = written + unwritten.length;
+      sealed = upTo;
+      writing = writing.catch(() => 0).then(() => writeUpTo(target, upTo));
       return writing;
     },
   };
@@ -151,11 +167,12 @@ function lastOf(file: string, end: number, size: number): string {
   }
 }
 
-/** The first writing replaces what a server that died may have left there without noting it down. */
-async function write(file: string, texts: string[], isFirst: boolean): Promise<number> {
+/** Adds to a file of that size; says how many bytes. What a server that died, or a write that failed, has left behind that size goes. */
+async function append(file: string, texts: string[], size: number, hasFailed: boolean): Promise<number> {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const handle = await open(file, isFirst ? 'w' : 'a', 0o600);
+  const handle = await open(file, size === 0 ? 'w' : 'a', 0o600);
   try {
+    if (hasFailed) await handle.truncate(size);
     let bytes = 0;
     for (const text of texts) bytes += await writeText(handle, text, null);
     return bytes;

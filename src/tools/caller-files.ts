@@ -3,11 +3,11 @@
 import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { CuvetteError, messageOf } from '../errors.ts';
-import { holdFolder } from '../files/folder.ts';
+import { writeIntoWorkspace } from '../files/copy-in.ts';
+import { asStorageError } from '../files/durable-write.ts';
+import { openFolder } from '../files/folder-handle.ts';
 import { safeName } from '../files/names.ts';
-import { placeText } from '../files/place.ts';
-import { openRegular } from '../files/regular.ts';
-import { asStorageError } from '../files/spool.ts';
+import { openRegularFile } from '../files/open-untrusted.ts';
 import type { Session } from '../sessions/session.ts';
 import type { ToolContext } from './define-tool.ts';
 
@@ -74,7 +74,7 @@ async function writeWorkspace(workspace: string, path: string, content: string):
   const { uid } = await lstat(workspace);
   const owner = process.getuid?.() === 0 ? uid : undefined;
   try {
-    await placeText(content, workspace, name, { mode: MODE, owner });
+    await writeIntoWorkspace(content, workspace, name, { mode: MODE, owner });
   } catch (error) {
     const known = asStorageError(error);
     if (known instanceof CuvetteError) throw known;
@@ -88,11 +88,11 @@ async function readWorkspace(workspace: string, name: string, path: string): Pro
   const folders = name.split('/');
   const last = folders.pop() ?? '';
   const missing = (error?: unknown) => unreadable(path, 'there is no such file in the workspace', error);
-  const folder = await holdFolder(workspace, folders).catch((error: unknown) => {
+  const folder = await openFolder(workspace, folders).catch((error: unknown) => {
     throw error instanceof CuvetteError ? error : missing(error);
   });
   try {
-    const handle = await openRegular(folder.entry(last)).catch((error: unknown) => {
+    const handle = await openRegularFile(folder.entry(last)).catch((error: unknown) => {
       throw missing(error);
     });
     if (!handle) throw unreadable(path, 'it is not a regular file');

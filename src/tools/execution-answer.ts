@@ -2,8 +2,8 @@
 
 import * as z from 'zod';
 import type { Execution } from '../sessions/execution.ts';
-import type { ExecutionRecord } from '../sessions/record.ts';
-import { headAndTail, imageIn } from '../sessions/text.ts';
+import type { ExecutionRecord } from '../sessions/execution-record.ts';
+import { headAndTail, imageIn } from '../sessions/output-text.ts';
 import type { ToolAnswer } from './define-tool.ts';
 
 const MOST_IMAGES = 8;

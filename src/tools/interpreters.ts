@@ -1,7 +1,7 @@
 /** Defines the tools for interpreters of the user's own: `add_interpreter`, `stop_interpreter`, `list_interpreters`. */
 
 import * as z from 'zod';
-import type { InterpreterListing } from '../sessions/interpreter-listing.ts';
+import type { InterpreterListing } from '../sessions/interpreter-catalog.ts';
 import { ARGUMENTS, CHANGES, DESTROYS, defineTool, READS } from './define-tool.ts';
 
 const listing = z.object({

@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { compare, takeSnapshot } from '../../src/files/changes.ts';
+import { compareSnapshots, takeSnapshot } from '../../src/files/changes.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { repeat } from './hostile.ts';
 
@@ -29,7 +29,7 @@ const namesIn = async (root: string) =>
 describe.each([
   ['small', 0],
   ['large', 400],
-])('in a %s workspace', (_, count) => {
+])('a snapshot of a %s workspace', (_, count) => {
   it('tells what is new, changed and gone, at any depth', async () => {
     const { root, put } = open(count);
     for (const name of ['same', 'changed', 'a/b/changed', 'gone', 'a/gone']) put(name, 'before');
@@ -38,12 +38,12 @@ describe.each([
     put('a/b/changed', 'after, and longer');
     put('a/new/new', 'new');
     for (const name of ['gone', 'a/gone']) rmSync(join(root, name));
-    const { written, gone } = compare(before, await takeSnapshot(root));
+    const { written, gone } = compareSnapshots(before, await takeSnapshot(root));
     expect(written).toEqual(['a/b/changed', 'a/new/new', 'changed']);
     expect(gone.sort()).toEqual(['a/gone', 'gone']);
   });
 
-  it('sees files alone, and none that tools leave for themselves', async () => {
+  it('has regular files only, without the caches that tools leave', async () => {
     const { root, outside, put } = open(count);
     for (const name of ['own', 'a/__pycache__/x', '.git/x', '.cuvette-tools-1/x', 'a/.cuvette-x.js']) put(name);
     symlinkSync(outside, join(root, 'linked'));
@@ -51,7 +51,7 @@ describe.each([
     expect(await namesIn(root)).toEqual(['own']);
   });
 
-  it('looks no deeper than anybody goes', async () => {
+  it('goes no more than 100 folders deep', async () => {
     const { root, put } = open(count);
     put(`${'d/'.repeat(100)}deep`);
     let deepest = join(root, 'deeper');

@@ -27,7 +27,7 @@ function openIn(folder: string): string[] {
   });
 }
 
-describe('bytes that are added', () => {
+describe('bytes that are added to a spill', () => {
   it('stay in memory while they are few', async () => {
     const folder = temporaryFolder();
     const spill = (await openSpills(folder)).create(100);
@@ -57,7 +57,7 @@ describe('bytes that are added', () => {
     await expect.poll(() => openIn(folder)).toEqual([]);
   });
 
-  it('ask their writer to wait while much is not on the disk', async () => {
+  it('apply backpressure to their writer while many are not on the disk', async () => {
     const spill = (await openSpills(temporaryFolder())).create(0);
     spill.add('x'.repeat(1000));
     expect(spill.room()).toBeUndefined();
@@ -88,7 +88,7 @@ describe('bytes that are added', () => {
   });
 });
 
-it('removes what a killed process left in the folder', async () => {
+it('opening a folder of spills removes what a killed process left in it', async () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'left'), 'x');
   await openSpills(folder);

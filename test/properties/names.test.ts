@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CuvetteError } from '../../src/errors.ts';
+import { writeIntoWorkspace } from '../../src/files/copy-in.ts';
 import { safeName } from '../../src/files/names.ts';
-import { placeText } from '../../src/files/place.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 /** Characters that no message may carry to a screen or a log as they are. */
@@ -107,7 +107,7 @@ describe('a file that is put into a workspace', () => {
 
 async function expectPlaced(workspace: string, name: string): Promise<void> {
   try {
-    await placeText(`text of ${name}`, workspace, name, { mode: 0o644 });
+    await writeIntoWorkspace(`text of ${name}`, workspace, name, { mode: 0o644 });
   } catch (error) {
     if (!(error instanceof CuvetteError)) throw new Error(`${name}: no clear error`, { cause: error });
     return;

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { nanoid } from 'nanoid';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CuvetteError } from '../../src/errors.ts';
-import { type FileStore, openFileStore, type StoredFile } from '../../src/files/store.ts';
+import { type FileStore, openFileStore, type StoredFile } from '../../src/files/file-store.ts';
 import { takeUpload, type Upload } from '../../src/surfaces/rest/upload.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

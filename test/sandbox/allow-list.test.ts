@@ -4,7 +4,7 @@ import { allows, isPublicAddress, namesAddress, normalHost, parseAllowList } fro
 
 const asked = (entries: string, host: string, port = 443) => allows(parseAllowList(entries.split(' ')), host, port);
 
-describe('an entry', () => {
+describe('an entry of the allow-list', () => {
   it.each([
     ['packages.example.org', 'packages.example.org'],
     ['packages.example.org', 'Packages.Example.ORG.'],
@@ -56,7 +56,7 @@ describe('an entry', () => {
     expect(asked('[::1]:8080', '::1', 80)).toBe('no');
   });
 
-  it('is trimmed', () =>
+  it('is taken without the spaces around it', () =>
     expect(asked('packages.example.org', 'packages.example.org')).toBe(
       allows(parseAllowList([' packages.example.org ']), 'packages.example.org', 443),
     ));
@@ -90,7 +90,7 @@ describe('an entry', () => {
   });
 });
 
-describe('a list', () => {
+describe('an allow-list', () => {
   it('that is empty allows nothing', () => expect(allows(parseAllowList([]), 'packages.example.org', 443)).toBe('no'));
 
   it.each([
@@ -144,7 +144,7 @@ describe('a list', () => {
   });
 });
 
-describe('a public address', () => {
+describe('a public address, to the allow-list,', () => {
   it.each([
     '1.1.1.1',
     '8.8.8.8',
@@ -203,7 +203,7 @@ describe('a public address', () => {
   ])('%s is none', (address) => expect(isPublicAddress(address)).toBe(false));
 });
 
-describe('an address that is not public', () => {
+describe('an address that is not public, to the allow-list,', () => {
   const list = parseAllowList(['10.1.2.3', '10.1.2.4:5432', '[fd00::1]', '*', '*.example.com', 'intern.example']);
 
   it('may be used if the list has it, with that port', () => {

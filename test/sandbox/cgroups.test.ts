@@ -23,14 +23,14 @@ function ownName(pid = process.pid): string {
   return `z${pid}-${findProcess(pid)?.started}`;
 }
 
-describe('sweeping control groups', () => {
-  it('removes those of zygotes that have ended, with those of their sessions', () => {
+describe('removing the control groups of zygotes that have ended', () => {
+  it('removes them with those of their sessions', () => {
     const folder = temporaryFolder();
     sweepCgroups(groupsIn(folder, 'z999999999-5', 'z999999999-6/1', 'z999999999-6/2'));
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('keeps those of a zygote that lives', () => {
+  it('keeps the groups of a zygote that lives', () => {
     const folder = temporaryFolder();
     sweepCgroups(groupsIn(folder, `${ownName()}/1`));
     expect(readdirSync(folder)).toEqual([ownName()]);
@@ -43,7 +43,7 @@ describe('sweeping control groups', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('keeps what somebody is still in, and removes the rest', () => {
+  it('keeps a group that a process is still in, and removes the rest', () => {
     const folder = temporaryFolder();
     const groups = groupsIn(folder, 'z999999999-5/1', 'z999999999-5/2');
     writeFileSync(join(folder, 'z999999999-5', '1', 'somebody'), '');
@@ -51,7 +51,7 @@ describe('sweeping control groups', () => {
     expect(readdirSync(join(folder, 'z999999999-5'))).toEqual(['1']);
   });
 
-  it('does not mind files, or that everything has gone', () => {
+  it('passes over files, and over folders that are gone already', () => {
     const folder = temporaryFolder();
     const groups = groupsIn(folder);
     writeFileSync(join(folder, 'cgroup.procs'), '');
@@ -70,7 +70,7 @@ describe('closing control groups', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('waits for those who are just about to leave', async () => {
+  it('waits for processes that are just ending', async () => {
     const folder = temporaryFolder();
     const groups = groupsIn(join(folder, 'own'), 'z999999999-5/1');
     const last = join(folder, 'own', 'z999999999-5', '1', 'somebody');

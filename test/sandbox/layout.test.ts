@@ -35,7 +35,7 @@ function shownAt(mounts: Mount[], target: string): string | undefined {
   return found && join(found.source, target.slice(found.target.length));
 }
 
-describe.skipIf(process.platform !== 'linux')('what is seen of the system', () => {
+describe.skipIf(process.platform !== 'linux')('the part of the system that confined code sees', () => {
   const SECRETS = [
     ...['shadow', 'shadow-', 'gshadow', 'gshadow-', 'sudoers', 'sudoers.d', 'ssh', 'security', 'pam.d', 'machine-id'],
     ...['passwd', 'passwd-', 'group', 'hostname', 'environment', 'fstab', 'crontab', 'cron.d', 'krb5.keytab', 'docker'],
@@ -109,7 +109,7 @@ describe.skipIf(process.platform !== 'linux')('what is seen of the system', () =
   });
 });
 
-describe('what a tool needs', () => {
+describe('what confined code must see of a tool', () => {
   it("is nothing more, if it is the system's own", () => {
     expect(toolMounts('/usr/bin/env', [])).toEqual([]);
   });
@@ -144,7 +144,7 @@ describe('what a tool needs', () => {
   );
 });
 
-describe('mounts without those that others bring along', () => {
+describe('mounts without those that others include', () => {
   it('drop what is seen at the same place already, and keep what would be seen elsewhere', () => {
     const moved = { source: '/opt/node/bin/node', target: '/usr/local/bin/node' };
     const mounts = [moved, same('/usr/lib/python3'), same('/usr'), same('/usr'), same('/usrlocal')];
@@ -176,7 +176,7 @@ describe('mounts without those that others bring along', () => {
   });
 });
 
-describe('paths', () => {
+describe('paths of the layout', () => {
   it('are above themselves and what is below, not above what only begins alike', () => {
     expect(isAbove('/a', '/a')).toBe(true);
     expect(isAbove('/a', '/a/b')).toBe(true);

@@ -288,7 +288,7 @@ describe('the proxy', () => {
   });
 });
 
-describe('a tunnel', () => {
+describe('a tunnel through the proxy', () => {
   it('passes bytes both ways, those that came early too', async () => {
     const { port, next } = await bareServer();
     const { socket } = await proxy([`127.0.0.1:${port}`]);
@@ -361,7 +361,7 @@ describe('a tunnel', () => {
   });
 });
 
-describe('a request', () => {
+describe('a request through the proxy', () => {
   it('arrives with its headers, without what concerns the proxy, for the host of its address', async () => {
     const seen: IncomingMessage[] = [];
     const { port } = await webServer((request, response) => {

@@ -38,7 +38,7 @@ function wordsOf(command: string[], option: string): string[][] {
   return command.flatMap((word, index) => (word === option ? [command.slice(index + 1, index + 3)] : []));
 }
 
-describe.skipIf(!isLinux)('places as the driver sees them', () => {
+describe.skipIf(!isLinux)('folders as the driver sees them', () => {
   it('are the sessions, the runtime folder, and a project', () => {
     const { sandbox, sessions } = start({ project: '/work/of mine' });
     expect(sandbox.inside(join(sessions, 'abc', 'home'))).toBe('/cuvette/sessions/abc/home');
@@ -47,7 +47,7 @@ describe.skipIf(!isLinux)('places as the driver sees them', () => {
     expect(sandbox.inside('/work/of mine/a b')).toBe('/cuvette/project/a b');
   });
 
-  it('are no others', () => {
+  it('do not include any folder but the sessions, the runtime folder and the project', () => {
     const { sandbox, sessions, runtime, folder } = start();
     for (const path of ['/etc', folder, runtime, `${sessions}2`, dirname(sessions), join(runtime, 'z'), '/work']) {
       expect(() => sandbox.inside(path), path).toThrow(`${path} is not seen from inside`);
@@ -124,7 +124,7 @@ describe.skipIf(!isLinux)('the root of a zygote', () => {
   });
 });
 
-describe.skipIf(!isLinux)('what is written for the driver', () => {
+describe.skipIf(!isLinux)('what the driver is given', () => {
   it('is the policy, as it was given', () => {
     const { sandbox, zygote } = start({}, { sessionMemory: '100MiB', sessionProcesses: 7, sessionQuota: '1MB' });
     const { policy, command } = written(sandbox, zygote);
@@ -214,7 +214,7 @@ describe.skipIf(!isLinux)('what is written for the driver', () => {
     expect(written(sandbox, zygote).command.filter((word) => word.startsWith('/sys/dev'))).toEqual([]);
   });
 
-  it('knows one user', () => {
+  it('has a passwd file with one user', () => {
     const { sandbox, zygote } = start();
     const { read } = written(sandbox, zygote);
     expect(
@@ -264,7 +264,7 @@ function said(command: string, args: string[]): string | undefined {
   }
 }
 
-describe.skipIf(!canConfine)('confined for real (where bubblewrap can)', () => {
+describe.skipIf(!canConfine)('a sandbox on this machine (where bubblewrap works)', () => {
   const real = (settings: Record<string, unknown> = {}) => start({ bubblewrap: bubblewrap ?? '' }, settings);
 
   /** What a shell says that is run in the root, before the driver would give up its rights. */
@@ -277,7 +277,7 @@ describe.skipIf(!canConfine)('confined for real (where bubblewrap can)', () => {
     return execFileSync(program, [...args, '/bin/sh', '-c', `${code}\nexit 0`], { encoding: 'utf8', stdio: 'pipe' });
   }
 
-  it('goes well, and leaves no file', async () => {
+  it('confines a process, and leaves no file', async () => {
     const { sandbox } = real();
     expect(await sandbox.rehearse(python ?? '')).toEqual({ seccomp: ['x64', 'arm64'].includes(process.arch) });
     expect(readdirSync(join(sandbox.runtime, 'z'))).toEqual(['one']);

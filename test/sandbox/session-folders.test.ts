@@ -12,7 +12,7 @@ function start() {
   return { sandbox, folder, workspace: join(folder, 'workspace') };
 }
 
-describe.skipIf(process.platform !== 'linux')('the folders of a session', () => {
+describe.skipIf(process.platform !== 'linux')('the folders of a confined session', () => {
   it('are seen by the driver below what is hidden, and by code where it looks for them', () => {
     const { sandbox, folder, workspace } = start();
     expect(sessionMounts(sandbox, { folder, workspace, seen: '/mnt/data' }, true)).toEqual([
@@ -71,7 +71,7 @@ describe.skipIf(process.platform !== 'linux')('the folders of a session', () => 
     expect(statSync(outside).uid).toBe(before);
   });
 
-  it('cannot be elsewhere than the sessions are', () => {
+  it('must be below the folder of all sessions', () => {
     const { sandbox, folder } = start();
     expect(() => sessionMounts(sandbox, { folder, workspace: '/etc', seen: '/mnt/data' }, false)).toThrow(
       '/etc is not seen from inside',

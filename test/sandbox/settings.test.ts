@@ -74,7 +74,7 @@ describe.each(ROWS)('the setting $name', ({ name, flag, variable, fallback, give
   });
 });
 
-describe('a limit', () => {
+describe('the setting of a limit', () => {
   const numbers = ['sessionProcesses', 'sessionCpus', 'sessionOpenFiles', 'sessionFileCount'];
   const sizes = ['sessionMemory', 'sessionQuota'];
 

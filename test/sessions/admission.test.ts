@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CuvetteError } from '../../src/errors.ts';
 import { createAdmission, retryAfterOf } from '../../src/sessions/admission.ts';
-import type { ExecutionRecord } from '../../src/sessions/record.ts';
+import type { ExecutionRecord } from '../../src/sessions/execution-record.ts';
 import { makeRecord } from './make-record.ts';
 
 const ANN = 'user:ann';
@@ -46,12 +46,12 @@ function admissionAt(limits: { rateLimit?: number; maxRunning?: number }) {
   return { admission, clock, ended, start, admitted };
 }
 
-it('admits every execution without limits', async () => {
+it('admission without limits admits every execution', async () => {
   const { admitted } = admissionAt({});
   for (let i = 0; i < 1000; i++) await admitted(ANN);
 });
 
-it('reports each execution that has ended, once', async () => {
+it('admission reports each execution that has ended, once', async () => {
   const { admitted, ended } = admissionAt({});
   const first = await admitted(ANN);
   await admitted(ANN);
@@ -60,14 +60,14 @@ it('reports each execution that has ended, once', async () => {
   expect(ended).toHaveLength(1);
 });
 
-it('gives its place back when an execution could not start', async () => {
+it('admission does not count an execution that could not start', async () => {
   const { admission, admitted } = admissionAt({ maxRunning: 1 });
   const failing = admission.admit(ANN, async () => Promise.reject(new Error('no interpreter')));
   await expect(failing).rejects.toThrow('no interpreter');
   await admitted(ANN);
 });
 
-it('gives its place back when an execution fails in its end', async () => {
+it('admission no longer counts an execution that failed', async () => {
   const { admission, admitted } = admissionAt({ maxRunning: 1 });
   const { finished } = await admission.admit(ANN, async () => ({
     finished: Promise.reject<{ record: ExecutionRecord }>(new Error('disk full')),
@@ -136,7 +136,7 @@ describe('a limit of executions at once', () => {
   });
 });
 
-it('knows no time to wait for an error that has none', () => {
+it('an error without a time to wait has no Retry-After', () => {
   expect(retryAfterOf(new CuvetteError('rate_limited', 'x'))).toBeUndefined();
   expect(retryAfterOf(new CuvetteError('rate_limited', 'x', { cause: new Error('y') }))).toBeUndefined();
 });

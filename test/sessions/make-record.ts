@@ -1,6 +1,6 @@
 /** An execution's record as it stands after `1 + 1`, but for what a test says otherwise. */
 
-import type { ExecutionRecord } from '../../src/sessions/record.ts';
+import type { ExecutionRecord } from '../../src/sessions/execution-record.ts';
 
 export function makeRecord(different: Partial<ExecutionRecord> = {}): ExecutionRecord {
   return {

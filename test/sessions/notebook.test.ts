@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
+import type { ExecutionRecord } from '../../src/sessions/execution-record.ts';
 import { toNotebook, toScript } from '../../src/sessions/notebook.ts';
-import type { ExecutionRecord } from '../../src/sessions/record.ts';
 import { makeRecord } from './make-record.ts';
 
 const lines = z.array(z.string());
@@ -50,7 +50,7 @@ function outputsOf(record: Partial<ExecutionRecord>) {
   return notebookOf(makeRecord(record)).cells[0]?.outputs;
 }
 
-describe('a notebook', () => {
+describe('a session exported as a notebook', () => {
   it('has one cell for each execution, in order, numbered as in the session', () => {
     const { cells, metadata } = notebookOf(makeRecord({ number: 3 }), makeRecord({ number: 7, code: 'x = 1\nx\n' }));
     expect(cells.map((cell) => cell.execution_count)).toEqual([3, 7]);
@@ -116,13 +116,13 @@ describe('a notebook', () => {
   });
 });
 
-describe('a script', () => {
+describe('a session exported as a script', () => {
   it('has each cell under its number, and ends with a line', () => {
     const script = toScript([makeRecord({ code: 'x = 1' }), makeRecord({ number: 2, code: 'x\n\n\n' })]);
     expect(script).toBe('# %% [1]\nx = 1\n\n# %% [2]\nx\n');
   });
 
-  it('says which cells failed, and which ran elsewhere', () => {
+  it('says which cells failed, and which ran in another interpreter', () => {
     const script = toScript([
       makeRecord({ outcome: 'error', code: '1/0' }),
       makeRecord({ number: 2, interpreter: '.venv', code: 'y' }),

@@ -80,7 +80,7 @@ async function run(program: string, args: string[], user?: number): Promise<stri
   return text(child.stdout);
 }
 
-describe('a program that asks', () => {
+describe('a program that calls tools', () => {
   const give = ({ name, input }: ToolCall) => {
     if (name === 'fail') throw new Error('no luck');
     return { name, input };
@@ -147,7 +147,7 @@ asyncio.run(main())`;
   });
 });
 
-describe('a program that does not keep to it', () => {
+describe('a program that misuses the tool channel', () => {
   it.each<[string, (place: ReturnType<typeof open>) => void]>([
     ['a symlink', ({ secret, path }) => symlinkSync(secret, path('x.in'))],
     ['a FIFO', ({ makeFifo }) => makeFifo('x.in')],
@@ -159,7 +159,7 @@ describe('a program that does not keep to it', () => {
     expect((await place.ask('x')).input).toBe('');
   });
 
-  it('with a question without end is read for a while', async () => {
+  it('by an endless question has only the beginning of it read', async () => {
     const { path, ask } = open();
     writeFileSync(path('x.in'), '');
     truncateSync(path('x.in'), 2 ** 40);
@@ -178,7 +178,7 @@ describe('a program that does not keep to it', () => {
     expect(lstatSync(path('x.result')).isFile()).toBe(true);
   });
 
-  it('is told of an answer on a FIFO alone', async () => {
+  it('gets its answers only by a FIFO, not by another file in its place', async () => {
     const { workspace, path, channel, ask } = open();
     const own = join(workspace, 'own.txt');
     writeFileSync(own, 'own');
@@ -187,7 +187,7 @@ describe('a program that does not keep to it', () => {
     expect(readFileSync(own, 'utf8')).toBe('own');
   });
 
-  it('cannot send us elsewhere by putting a link in place of the folder', async () => {
+  it('cannot make the server write elsewhere by a link in place of the folder', async () => {
     const { workspace, outside, secret, folder, channel, ask } = open();
     const moved = join(workspace, 'moved');
     renameSync(folder, moved);
@@ -220,7 +220,7 @@ describe('a program that does not keep to it', () => {
     expect(readdirSync(workspace)).toEqual([channel.name]);
   });
 
-  it('may have removed all of it', async () => {
+  it('may have removed the whole folder', async () => {
     const { workspace, folder, channel, ask } = open();
     const { id } = await ask('x');
     execFileSync('rm', ['-r', folder]);
@@ -248,7 +248,7 @@ describe('a program that does not keep to it', () => {
     await vi.waitFor(() => expect(asked).toBe(2000), { timeout: 60_000 });
   });
 
-  it.runIf(existsSync('/proc/self/fd'))('does not make us hold ever more open', async () => {
+  it.runIf(existsSync('/proc/self/fd'))('does not make the server hold ever more descriptors open', async () => {
     const { path, channel, makeFifo, ask } = open();
     makeFifo('x.out');
     for (let count = 0; count < 300; count++) channel.answer({ call_id: (await ask('x')).id, result: 1 });
@@ -273,7 +273,7 @@ describe('a program that does not keep to it', () => {
   });
 });
 
-it('closed twice, it closes nothing of others', () => {
+it('a tool channel that is closed twice closes no descriptor of others', () => {
   const { channel, secret } = open();
   channel.close();
   const others = Array.from({ length: 5 }, () => openSync(secret, 'r'));

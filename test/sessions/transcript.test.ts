@@ -1,4 +1,15 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Output } from '../../src/interpreters/interpreter.ts';
@@ -26,8 +37,8 @@ describe('a short transcript', () => {
   it('stays in memory', async () => {
     const { path, transcript } = newTranscript();
     transcript.add(print('hello\n'));
-    await transcript.flush();
-    expect(transcript).toMatchObject({ length: 6, file: null, bytes: 0 });
+    expect(await transcript.flush()).toBe(0);
+    expect(transcript).toMatchObject({ length: 6, file: null });
     expect(transcript.head(100)).toBe('hello\n');
     expect(existsSync(path)).toBe(false);
   });
@@ -57,13 +68,13 @@ describe('a transcript longer than an answer', () => {
     expect(transcript.file).toBe(path);
     expect(readFileSync(path, 'utf8')).toBe(parts.join(''));
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(transcript.bytes).toBe(statSync(path).size);
+    expect(await transcript.flush()).toBe(statSync(path).size);
     expect(transcript.length).toBe(parts.join('').length);
   });
 
   it('has each part in its file once, however often it is flushed', async () => {
     const { path, transcript } = newTranscript();
-    const flushes: Promise<void>[] = [];
+    const flushes: Promise<number>[] = [];
     for (let index = 0; index < 20; index++) {
       transcript.add(print(`${index} ${'x'.repeat(20)}\n`));
       flushes.push(transcript.flush(), transcript.flush());
@@ -134,7 +145,7 @@ describe('the outputs that a transcript keeps', () => {
   });
 });
 
-describe('an update of something shown', () => {
+describe('an update of a display', () => {
   it('takes the place of what it updates', () => {
     const { transcript } = newTranscript();
     transcript.add(show('0 %', 'bar'));
@@ -171,7 +182,7 @@ describe('a transcript that a later server picks up', () => {
     expect(readFileSync(path, 'utf8')).toBe('before after');
   });
 
-  it('cuts off what was written to its file but not noted down, and takes it when it comes again', async () => {
+  it('cuts off what was written to its file but not recorded, and takes it when it comes again', async () => {
     const path = join(temporaryFolder(), 'output-1.txt');
     writeFileSync(path, 'noted 🐢\nwritten, not noted\n');
     const noted = 'noted 🐢\n';
@@ -187,7 +198,7 @@ describe('a transcript that a later server picks up', () => {
     transcript.add(print('more\n'));
     await transcript.flush();
     expect(readFileSync(path, 'utf8')).toBe('noted 🐢\nwritten, not noted\nmore\n');
-    expect(transcript.bytes).toBe(statSync(path).size);
+    expect(await transcript.flush()).toBe(statSync(path).size);
   });
 
   it('does not write again what its file already has', async () => {
@@ -198,7 +209,7 @@ describe('a transcript that a later server picks up', () => {
     const transcript = createTranscript({ path, limit: 10, resume });
     await transcript.flush();
     expect(readFileSync(path, 'utf8')).toBe(text);
-    expect(transcript.bytes).toBe(50);
+    expect(await transcript.flush()).toBe(50);
   });
 
   it('still knows the last characters of what its file has', async () => {
@@ -216,4 +227,38 @@ describe('a transcript that a later server picks up', () => {
     await transcript.flush();
     expect(transcript.tail(4)).toBe('last');
   });
+});
+
+describe('a transcript whose file cannot be written', () => {
+  it('fails to flush, and has everything in its file in order once it can be written', async () => {
+    const { path, transcript } = newTranscript(5);
+    mkdirSync(path, { recursive: true });
+    transcript.add(print('first, too long for memory\n'));
+    await expect(transcript.flush()).rejects.toThrow('EISDIR');
+    transcript.add(print('second\n'));
+    const failed = [transcript.flush(), transcript.flush()];
+    expect((await Promise.allSettled(failed)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    rmdirSync(path);
+    transcript.add(print('third\n'));
+    expect(await transcript.flush()).toBe(statSync(path).size);
+    expect(readFileSync(path, 'utf8')).toBe('first, too long for memory\nsecond\nthird\n');
+  });
+
+  it.runIf(existsSync('/dev/full'))(
+    'for want of room writes again what was written in part, and nothing twice',
+    async () => {
+      const { path, transcript } = newTranscript(5);
+      transcript.add(print('0123456789\n'));
+      await transcript.flush();
+      renameSync(path, `${path}.real`);
+      symlinkSync('/dev/full', path);
+      transcript.add(print('abcdefghij\n'));
+      await expect(transcript.flush()).rejects.toThrow('ENOSPC');
+      rmSync(path);
+      renameSync(`${path}.real`, path);
+      appendFileSync(path, 'abcd'); // As far as the disk had room.
+      expect(await transcript.flush()).toBe(22);
+      expect(readFileSync(path, 'utf8')).toBe('0123456789\nabcdefghij\n');
+    },
+  );
 });

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Output } from '../../src/interpreters/interpreter.ts';
 import { createExecution, type Execution } from '../../src/sessions/execution.ts';
-import type { ExecutionRecord } from '../../src/sessions/record.ts';
-import { openStore } from '../../src/sessions/store.ts';
+import type { ExecutionRecord } from '../../src/sessions/execution-record.ts';
+import { openSessionStore } from '../../src/sessions/session-store.ts';
 import { answerFor, executionOutput, notesOn, startedAnswer } from '../../src/tools/execution-answer.ts';
 import { makeRecord } from '../sessions/make-record.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -13,7 +13,7 @@ const LIMIT = 1000;
 /** An execution that gave these outputs, as its server holds it. */
 function execution(outputs: Output[], different: Partial<ExecutionRecord> = {}): Execution {
   const folder = join(temporaryFolder(), 'data');
-  const store = openStore(folder);
+  const store = openSessionStore(folder);
   onTestFinished(() => store.close());
   const record = makeRecord({ outputs: [], textLength: 0, ...different });
   const made = createExecution(record, store, { path: join(folder, 'output-1.txt'), limit: LIMIT });

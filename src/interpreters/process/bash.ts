@@ -1,4 +1,4 @@
-/** bash: a program is a script; in a stateful session it starts where the last one ended. */
+/** Runs bash scripts; in a stateful session, a script starts with the variables and in the folder that the last one left. */
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,21 +1,21 @@
 /**
- * Keeps built programs by what they were made from, for all sessions and servers: `builds/KEY/program`, bounded by least recent use.
- * A program goes in and out as a copy, so that whoever runs one can never change the one that is kept.
+ * Caches built programs by what they were made from, for all sessions and servers, with LRU eviction: `builds/KEY/program`. A program goes
+ * in and out as a copy, so that whoever runs one can never change the cached one.
  */
 
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathOfHandle } from '../../files/folder.ts';
-import { openRegular } from '../../files/regular.ts';
-import type { Plan, Source, Step } from './language.ts';
+import { pathOfHandle } from '../../files/folder-handle.ts';
+import { openRegularFile } from '../../files/open-untrusted.ts';
+import type { ProgramPlan, ProgramStep, Source } from './language.ts';
 
 const LIMIT = 2 * 1024 ** 3;
 const BLOCK = 4096;
 /** Other servers keep builds in the same folder: how much is in it is counted anew after so many of one's own. */
-const RECOUNT = 200;
-const ABANDONED = 60 * 60 * 1000;
+const RECOUNT_AFTER = 200;
+const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 /** Characters. What a larger source was made into is not kept: it takes longer to look up than it is worth. */
 export const LARGEST_SOURCE = 1024 ** 2;
 /** What every build is named, in the run's folder and where it is kept. */
@@ -28,12 +28,12 @@ export const PROGRAM = 'program';
 export async function planBuild(
   source: Source,
   parts: string[] | undefined,
-  build: Omit<Step, 'kind'>,
+  build: Omit<ProgramStep, 'kind'>,
   isUnchanged: () => Promise<boolean> = async () => true,
-): Promise<Plan> {
+): Promise<ProgramPlan> {
   const program = join(source.program.folder, PROGRAM);
-  const run: Step = { kind: 'run', argv: [join(source.program.seen, PROGRAM), ...source.args] };
-  const plan: Plan = { steps: [{ kind: 'build', ...build }, run], own: [] };
+  const run: ProgramStep = { kind: 'run', argv: [join(source.program.seen, PROGRAM), ...source.args] };
+  const plan: ProgramPlan = { steps: [{ kind: 'build', ...build }, run], own: [] };
   if (!parts || source.code.length > LARGEST_SOURCE) return plan;
   const key = buildKey([...parts, source.code]);
   const builds = buildsIn(source.cache);
@@ -86,7 +86,7 @@ export function openBuilds(folder: string, limit = LIMIT): Builds {
     },
 
     async keep(key, program) {
-      const made = await openRegular(program);
+      const made = await openRegularFile(program);
       if (!made) return;
       const fresh = join(folder, `.new-${randomBytes(8).toString('hex')}`);
       try {
@@ -107,7 +107,7 @@ export function openBuilds(folder: string, limit = LIMIT): Builds {
 
   async function bound(added: number): Promise<void> {
     sinceCount += 1;
-    size = size === undefined || sinceCount > RECOUNT ? undefined : size + added;
+    size = size === undefined || sinceCount > RECOUNT_AFTER ? undefined : size + added;
     if (size !== undefined && size <= limit) return;
     sinceCount = 0;
     const entries = await readEntries(folder);
@@ -130,7 +130,7 @@ async function readEntries(folder: string): Promise<{ name: string; size: number
       const used = (await stat(path)).mtimeMs;
       if (!name.startsWith('.new-')) {
         entries.push({ name, used, size: rounded((await stat(join(path, PROGRAM))).size) });
-      } else if (Date.now() - used > ABANDONED) {
+      } else if (Date.now() - used > ABANDONED_AFTER_MS) {
         await rm(path, { recursive: true, force: true });
       }
     } catch {} // It was removed meanwhile.

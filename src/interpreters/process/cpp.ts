@@ -1,4 +1,4 @@
-/** C++: a program is built once and kept, by its source and by what it includes from the workspace. */
+/** Runs C++: a program is built once and cached, by its source and by what it includes from the workspace. */
 
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';

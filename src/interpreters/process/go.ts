@@ -1,4 +1,4 @@
-/** Go: the standard library, without network. A program is built once and kept. */
+/** Runs Go with its standard library, without network. A program is built once and cached. */
 
 import { existsSync } from 'node:fs';
 import { mkdir, stat, writeFile } from 'node:fs/promises';

@@ -1,9 +1,9 @@
-/** What a language is: how its tool is found, and how source becomes a plan of steps. Running the plan is left to others. */
+/** Defines a language: how its tool is found, and how source becomes a plan of steps. Running the plan is left to `program-interpreter.ts`. */
 
 import { isAbsolute, normalize, sep } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
-import { holdFolder } from '../../files/folder.ts';
-import { openRegular } from '../../files/regular.ts';
+import { openFolder } from '../../files/folder-handle.ts';
+import { openRegularFile } from '../../files/open-untrusted.ts';
 
 export interface Language {
   /** The interpreter's name in a session. */
@@ -15,20 +15,20 @@ export interface Language {
   /** How to install what is missing. */
   install: string;
   probe(): Promise<LanguageInfo>;
-  plan(source: Source): Promise<Plan>;
+  plan(source: Source): Promise<ProgramPlan>;
   /** Makes what later builds are faster with, once; may take half a minute of one core. */
   prepare?(cache: string, signal?: AbortSignal, options?: { isBackground: boolean }): Promise<void>;
 }
 
-export type LanguageInfo = Tool | { missing: string[] };
+export type LanguageInfo = LanguageTool | { missing: string[] };
 
-export interface Tool {
+export interface LanguageTool {
   version: string;
   path: string;
 }
 
-/** A place on disk, and where the program sees it. */
-export interface Place {
+/** A folder, and where the program sees it. */
+export interface MappedFolder {
   folder: string;
   seen: string;
 }
@@ -37,9 +37,9 @@ export interface Source {
   code: string;
   args: string[];
   /** A new empty folder of this run. Removed after the run. */
-  program: Place;
+  program: MappedFolder;
   /** The session's workspace. */
-  workspace: Place;
+  workspace: MappedFolder;
   /** A private folder that all sessions share: builds, precompiled headers. */
   cache: string;
   /** Whether the steps can only read it: what it lacks, each build makes for itself. */
@@ -50,14 +50,14 @@ export interface Source {
   state?: { file: string; seen: string };
 }
 
-export interface Step {
+export interface ProgramStep {
   kind: 'build' | 'run';
   argv: string[];
   env?: Record<string, string>;
 }
 
-export interface Plan {
-  steps: Step[];
+export interface ProgramPlan {
+  steps: ProgramStep[];
   /** Files put into the workspace only for this run: removed afterwards, never reported as outputs. Names relative to the workspace. */
   own: string[];
   /** Called when the build steps have succeeded and before the program runs, to keep what they made. */
@@ -67,7 +67,7 @@ export interface Plan {
 }
 
 /** The language's tool, or an error that says how to get it. */
-export async function toolOf(language: Language): Promise<Tool> {
+export async function toolOf(language: Language): Promise<LanguageTool> {
   const info = await language.probe();
   if ('path' in info) return info;
   throw new CuvetteError(
@@ -87,8 +87,8 @@ export async function readUserFile(folder: string, name: string, limit: number):
   if (isAbsolute(name) || parts[0] === '..') return { kind: 'other' };
   const last = parts.pop() ?? '';
   try {
-    const held = await holdFolder(folder, parts);
-    const file = await openRegular(held.entry(last)).finally(() => held.close());
+    const held = await openFolder(folder, parts);
+    const file = await openRegularFile(held.entry(last)).finally(() => held.close());
     if (!file) return { kind: 'other' };
     try {
       const about = await file.stat();

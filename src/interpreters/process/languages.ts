@@ -1,4 +1,4 @@
-/** The languages beside Python. One more is one more file, and one more line here. */
+/** Lists the languages beside Python. To add one takes a file of its own and a line here. */
 
 import { CuvetteError } from '../../errors.ts';
 import { bash } from './bash.ts';

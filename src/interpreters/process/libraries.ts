@@ -1,17 +1,17 @@
-/** What programs in each language can use without installing anything: commands, modules, packages, headers. Each tool is asked for its own. */
+/** Lists what programs in each language can use without installing anything: commands, modules, packages, headers. It asks each tool. */
 
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { isExecutable } from '../../search-path.ts';
-import type { Language, Tool } from './language.ts';
+import type { Language, LanguageTool } from './language.ts';
 
 /** By name, with their versions; null for what does not tell its own. */
 export type Libraries = Record<string, string | null>;
 
 const run = promisify(execFile);
-const TIMEOUT = 20_000;
+const TIMEOUT_MS = 20_000;
 /** The longest list, that of Go's packages, takes a few kilobytes. */
 const LONGEST = 4 * 1024 * 1024;
 
@@ -30,7 +30,7 @@ for (const folder of globalPaths) {
 process.stdout.write(JSON.stringify(found));
 `;
 
-const READERS: Record<Language['name'], (tool: Tool, searchPath: string[]) => Promise<Libraries>> = {
+const READERS: Record<Language['name'], (tool: LanguageTool, searchPath: string[]) => Promise<Libraries>> = {
   bash: (_, searchPath) => commandsIn(searchPath),
   node: nodeModules,
   typescript: nodeModules,
@@ -61,21 +61,23 @@ async function commandsIn(folders: string[]): Promise<Libraries> {
   return named(found.flat(), null);
 }
 
-async function nodeModules({ path }: Tool): Promise<Libraries> {
+async function nodeModules({ path }: LanguageTool): Promise<Libraries> {
   // Code has a home of its own, so what lies in the server's does not count.
-  const { stdout } = await run(path, ['-e', ASK_NODE], { timeout: TIMEOUT, cwd: '/', env: { HOME: '/nonexistent' } });
+  const env = { HOME: '/nonexistent' };
+  const { stdout } = await run(path, ['-e', ASK_NODE], { timeout: TIMEOUT_MS, cwd: '/', env });
   return JSON.parse(stdout);
 }
 
-async function goPackages({ path, version }: Tool): Promise<Libraries> {
-  const { stdout } = await run(path, ['list', 'std'], { timeout: TIMEOUT, maxBuffer: LONGEST, cwd: '/' });
+async function goPackages({ path, version }: LanguageTool): Promise<Libraries> {
+  const { stdout } = await run(path, ['list', 'std'], { timeout: TIMEOUT_MS, maxBuffer: LONGEST, cwd: '/' });
   const isOurs = (name: string) => name !== '' && !/(^|\/)(internal|vendor)(\/|$)/.test(name);
   return named(stdout.split('\n').filter(isOurs), version);
 }
 
 /** The headers of the standard library: those without an ending, where the compiler looks for <vector>. */
-async function standardHeaders({ path, version }: Tool): Promise<Libraries> {
-  const { stderr } = await run(path, ['-x', 'c++', '-E', '-v', '/dev/null', '-o', '/dev/null'], { timeout: TIMEOUT });
+async function standardHeaders({ path, version }: LanguageTool): Promise<Libraries> {
+  const args = ['-x', 'c++', '-E', '-v', '/dev/null', '-o', '/dev/null'];
+  const { stderr } = await run(path, args, { timeout: TIMEOUT_MS });
   const [, listed = ''] = /#include <\.\.\.> search starts here:\n([\s\S]*?)End of search list/.exec(stderr) ?? [];
   for (const folder of listed.split('\n').map((line) => line.trim())) {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);

@@ -1,4 +1,4 @@
-/** JavaScript in Node. The program stands in the workspace, so that it can require and import what is there. */
+/** Runs JavaScript in Node. The program stands in the workspace, so that it can require and import what is there. */
 
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -7,8 +7,8 @@ import { compileFunction } from 'node:vm';
 import {
   type Language,
   type LanguageInfo,
-  type Place,
-  type Plan,
+  type MappedFolder,
+  type ProgramPlan,
   readUserFile,
   type Source,
   toolOf,
@@ -48,7 +48,7 @@ export async function planJavaScript(
   { args, workspace }: Source,
   code: string,
   flags: string[] = [],
-): Promise<Plan> {
+): Promise<ProgramPlan> {
   const { path } = await toolOf(language);
   const name = `.cuvette-${randomBytes(6).toString('hex')}.${await extensionFor(code, workspace)}`;
   await writeFile(join(workspace.folder, name), code, { flag: 'wx' });
@@ -56,12 +56,12 @@ export async function planJavaScript(
 }
 
 /** Node tells the kind of module by its syntax, unless a package.json speaks for the folder. Here the syntax decides always. */
-async function extensionFor(code: string, workspace: Place): Promise<'js' | 'cjs' | 'mjs'> {
+async function extensionFor(code: string, workspace: MappedFolder): Promise<'js' | 'cjs' | 'mjs'> {
   if (code.length > LARGEST_PARSED || !(await isInPackage(workspace))) return 'js';
   return isCommonJs(code) ? 'cjs' : 'mjs';
 }
 
-async function isInPackage({ folder, seen }: Place): Promise<boolean> {
+async function isInPackage({ folder, seen }: MappedFolder): Promise<boolean> {
   const file = await readUserFile(folder, 'package.json', LARGEST_PACKAGE_FILE);
   if (file.kind !== 'absent') return true;
   // Where the program sees the workspace at its real place, the packages around it count too.

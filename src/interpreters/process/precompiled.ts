@@ -1,18 +1,18 @@
 /**
- * The precompiled <bits/stdc++.h> of a g++: most of the time of a build is spent on that header.
- * Made once in the background; without it, or if it is broken, builds just take longer.
+ * Precompiles the header <bits/stdc++.h> of a g++ in the background, because most of the time of a build is spent on it. Without it, or if it
+ * is broken, builds just take longer.
  */
 
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { withLock } from '../../file-lock.ts';
-import { removeLeftBehind } from '../../left-behind.ts';
 import { runCommand } from '../../run-command.ts';
+import { removeStaleFiles } from '../../stale-files.ts';
 import { buildKey } from './builds.ts';
 
 /** Ends what hangs. Nobody waits for it, and on a busy machine everything else goes first. */
-const TIMEOUT = 60 * 60_000;
+const TIMEOUT_MS = 60 * 60_000;
 const HEADER = join('bits', 'stdc++.h.gch');
 const READY = 'ready';
 
@@ -71,13 +71,13 @@ async function make(
 ): Promise<void> {
   if (await isReady(folder)) return;
   const fresh = `${folder}.new-${randomBytes(6).toString('hex')}`;
-  await removeLeftBehind(dirname(folder), (name) => name.includes('.new-'));
+  await removeStaleFiles(dirname(folder), (name) => name.includes('.new-'));
   try {
     await mkdir(join(fresh, 'bits'), { recursive: true, mode: 0o755 });
     const source = join(fresh, 'everything.h');
     await writeFile(source, '#include <bits/stdc++.h>\n');
     const scratch = join(fresh, 'scratch');
-    const options = { timeout: TIMEOUT, scratch, isBackground, ...(signal && { signal }) };
+    const options = { timeout: TIMEOUT_MS, scratch, isBackground, ...(signal && { signal }) };
     const { ok } = await runCommand(
       [compiler, ...flags, '-x', 'c++-header', source, '-o', join(fresh, HEADER)],
       options,

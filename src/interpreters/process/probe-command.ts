@@ -7,9 +7,9 @@ import { isExecutable, searchPath } from '../../search-path.ts';
 import type { LanguageInfo } from './language.ts';
 
 const run = promisify(execFile);
-const TIMEOUT = 20_000;
+const TIMEOUT_MS = 20_000;
 
-export interface Question {
+export interface CommandQuery {
   /** Names of the command, the preferred one first. */
   names: string[];
   args: string[];
@@ -30,12 +30,12 @@ export interface Command {
 const found = new Map<string, Command>();
 
 /** The answer as a language gives it, for a command that needs no further questions. */
-export async function probeTool(question: Question): Promise<LanguageInfo> {
+export async function probeTool(question: CommandQuery): Promise<LanguageInfo> {
   const command = await probeCommand(question);
   return command ? { path: command.path, version: command.version } : { missing: question.names };
 }
 
-export async function probeCommand(question: Question): Promise<Command | undefined> {
+export async function probeCommand(question: CommandQuery): Promise<Command | undefined> {
   const folders = [...searchPath(), ...(question.folders ?? [])];
   const key = JSON.stringify([question.names, question.args, folders]);
   const known = found.get(key);
@@ -51,10 +51,10 @@ export async function probeCommand(question: Question): Promise<Command | undefi
   return undefined;
 }
 
-async function ask(path: string, { args, version }: Question): Promise<Command | undefined> {
+async function ask(path: string, { args, version }: CommandQuery): Promise<Command | undefined> {
   if (!isExecutable(path)) return undefined;
   try {
-    const { stdout } = await run(path, args, { timeout: TIMEOUT, cwd: '/' });
+    const { stdout } = await run(path, args, { timeout: TIMEOUT_MS, cwd: '/' });
     const match = version.exec(stdout);
     if (!match?.[1]) return undefined;
     return { path, version: match[1], says: stdout.split('\n', 1)[0] ?? '' };

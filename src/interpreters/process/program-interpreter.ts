@@ -1,6 +1,6 @@
 /**
- * A language beside Python as an interpreter: each execution is a plan of the language's, run by a keeper of programs.
- * Owns the files that a run needs, from before its plan to after its end.
+ * Wraps a keeper of programs as the interpreter of a language: each execution becomes a plan, which the keeper runs. Owns the files that a
+ * run needs, from before its plan to after its end.
  */
 
 import {
@@ -18,33 +18,39 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { messageOf } from '../../errors.ts';
-import { tryUnlinkSync } from '../../files/folder.ts';
-import { removeTree } from '../../files/remove.ts';
+import { tryUnlinkSync } from '../../files/folder-handle.ts';
+import { removeTree } from '../../files/remove-tree.ts';
 import { SEEN } from '../../sandbox/layout.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { sessionMounts } from '../../sandbox/session-folders.ts';
-import type { InterpreterEvent, LiveInterpreter, Program, RunRequest, StopReason } from '../interpreter.ts';
-import type { Language, Plan } from './language.ts';
+import type {
+  InterpreterEvent,
+  InterpreterRequest,
+  LiveInterpreter,
+  ProgramRequest,
+  StopReason,
+} from '../interpreter.ts';
+import type { Language, ProgramPlan } from './language.ts';
 
 export interface ProgramOptions {
   /** The session's workspace, where programs see it, and whether it is to be mounted there. */
   workspace: string;
   seen: string;
-  place: boolean;
+  mountsWorkspace: boolean;
   /** The session's own folder, for what a run needs beside the workspace. */
   folder: string;
   /** What all sessions share: builds, precompiled headers. */
   cache: string;
   env: Record<string, string>;
   strict: boolean;
-  limits: Program['limits'];
+  limits: ProgramRequest['limits'];
   /** How programs are confined, if they are. */
   sandbox?: Sandbox | undefined;
 }
 
 interface Run {
   folder: string;
-  plan?: Plan;
+  plan?: ProgramPlan;
   isStateful: boolean;
   stopped?: StopReason;
   isSent: boolean;
@@ -72,12 +78,12 @@ export function createProgramInterpreter(
         limits,
         mounts: sessionMounts(sandbox, options, true),
       }
-    : { cwd: options.workspace, place: options.place, env, limits };
-  const isSeenApart = options.place || sandbox !== undefined;
+    : { cwd: options.workspace, place: options.mountsWorkspace, env, limits };
+  const isSeenApart = options.mountsWorkspace || sandbox !== undefined;
   const state = join(options.folder, `${language.name}-state`);
   const programs = join(options.folder, 'programs');
 
-  async function execute(request: RunRequest): Promise<void> {
+  async function execute(request: InterpreterRequest): Promise<void> {
     mkdirSync(programs, { recursive: true, mode: 0o700 });
     const run: Run = {
       folder: mkdtempSync(join(programs, 'p')),
@@ -96,7 +102,7 @@ export function createProgramInterpreter(
     if (run.stopped) keeper.interrupt(request.id, run.stopped);
   }
 
-  async function prepare(request: RunRequest, run: Run): Promise<Pick<Program, 'steps' | 'stdin'>> {
+  async function prepare(request: InterpreterRequest, run: Run): Promise<Pick<ProgramRequest, 'steps' | 'stdin'>> {
     try {
       if (run.isStateful && existsSync(state)) {
         copyFileSync(state, join(run.folder, 'state'));

@@ -1,4 +1,4 @@
-/** TypeScript: its types are taken out here, and Node runs the rest. Types are not checked. */
+/** Runs TypeScript: takes its types out, and lets Node run the rest. Types are not checked. */
 
 import type { Options } from '@swc/wasm-typescript';
 import * as z from 'zod';

@@ -1,4 +1,4 @@
-/** A connection to one session's Python: speaks the driver's protocol, and hides it behind `LiveInterpreter`. */
+/** Connects to one session's keeper: speaks the driver's protocol, and hides it behind `LiveInterpreter`. */
 
 import { existsSync, readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -8,7 +8,7 @@ import { readLines, writeLines } from '../../json-lines.ts';
 import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreter.ts';
 import { type DriverMessage, type Hello, parseMessage, toEvent } from './messages.ts';
 
-const ACKNOWLEDGE_WITHIN = 20;
+const ACKNOWLEDGE_WITHIN_MS = 20;
 
 /** Connects to a driver that listens on this socket; undefined if none does. */
 export async function connectDriver(path: string): Promise<LiveInterpreter | undefined> {
@@ -24,7 +24,7 @@ export function openSocket(path: string): Promise<Socket | undefined> {
   });
 }
 
-/** Ends the keepers that listen in a folder of sockets, by the names of theirs; not to be asked for those of another server that runs. */
+/** Stops the keepers whose sockets in that folder have such names; not to be used for those of another server that runs. */
 export async function endKeepers(sockets: string, isMeant: (name: string) => boolean): Promise<void> {
   const names = existsSync(sockets) ? readdirSync(sockets).filter(isMeant) : [];
   await Promise.all(names.map(async (name) => (await connectDriver(join(sockets, name, 'sock')))?.stop()));
@@ -64,7 +64,7 @@ function createDriver(socket: Socket, hello: Hello) {
   let acknowledged: number | undefined;
   let timer: NodeJS.Timeout | undefined;
 
-  /** What was acknowledged meanwhile goes along: each write of its own would wake the keeper, and it would take its turn first. */
+  /** Sends pending acknowledgements along: a write for each would wake the keeper before the message that matters. */
   function send(message?: object): void {
     clearTimeout(timer);
     timer = undefined;
@@ -128,7 +128,7 @@ function createDriver(socket: Socket, hello: Hello) {
     proceed: () => send({ op: 'continue' }),
     acknowledge(seq) {
       acknowledged = Math.max(seq, acknowledged ?? 0);
-      timer ??= setTimeout(send, ACKNOWLEDGE_WITHIN);
+      timer ??= setTimeout(send, ACKNOWLEDGE_WITHIN_MS);
     },
     answerInstall: (module, answer) => send({ op: 'answer', name: module, ...answer }),
     async variables(): Promise<Variable[]> {

@@ -1,6 +1,6 @@
 /**
- * The managed environment of the builtin interpreter: made once, in the background, in the user's cache folder.
- * Until it is there, sessions run on the plain Python that it is made from, and see its packages as soon as it is ready.
+ * Makes the managed environment of the builtin interpreter, once, in the background, in the user's cache folder. Until it is there, sessions
+ * run on the plain Python that it is made from, and see its packages as soon as it is ready.
  */
 
 import { createHash } from 'node:crypto';
@@ -15,8 +15,8 @@ import type { ZygoteSpec } from './zygotes.ts';
 
 const PACKAGES = ['ipython', 'numpy', 'pandas', 'matplotlib'];
 const PRELOAD = ['numpy', 'pandas', 'matplotlib.pyplot'];
-const BUILD_TIME = 15 * 60_000;
-const TRY_AGAIN = 60_000;
+const BUILD_TIMEOUT_MS = 15 * 60_000;
+const RETRY_AFTER_MS = 60_000;
 
 export type EnvironmentState =
   | { phase: 'ready'; python: PythonInfo; folder: string }
@@ -79,7 +79,7 @@ export function createEnvironment(options: {
       current ??= open();
       const state = await current;
       // What failed for want of a network or of space may work by now.
-      if (state.phase === 'failed' && Date.now() - failedAt > TRY_AGAIN) current = open();
+      if (state.phase === 'failed' && Date.now() - failedAt > RETRY_AFTER_MS) current = open();
       return state;
     },
     async settled(signal) {
@@ -168,14 +168,14 @@ async function build(
   const uv = findProgram('uv');
   const made = await runCommand(
     uv ? [uv, 'venv', '--seed', '--python', base.executable, folder] : [base.executable, '-m', 'venv', folder],
-    { signal, timeout: BUILD_TIME, scratch: scratchOf(folder) },
+    { signal, timeout: BUILD_TIMEOUT_MS, scratch: scratchOf(folder) },
   );
   if (!made.ok)
     throw new Error(`the environment could not be made (${lastLine(made.output)})${adviceFor(made.output)}`);
   report(`installing ${PACKAGES.join(', ')}`);
   const installed = await runCommand([...installer(pythonIn(folder)), ...PACKAGES], {
     signal,
-    timeout: BUILD_TIME,
+    timeout: BUILD_TIMEOUT_MS,
     scratch: scratchOf(folder),
     onLine: (line) => {
       const step = stepIn(line);

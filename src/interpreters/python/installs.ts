@@ -9,7 +9,7 @@ import { type Environment, installedVersions, normalise, scratchOf } from './env
 import { resolvePackage } from './package-names.ts';
 import type { PythonInfo } from './probe.ts';
 
-const INSTALL_TIME = 10 * 60_000;
+const INSTALL_TIMEOUT_MS = 10 * 60_000;
 const OFFLINE =
   /(Temporary failure in name resolution|Name or service not known|Could not resolve|dns error|Network is unreachable|Connection refused|NewConnectionError|Failed to establish|error sending request|timed out)/i;
 const NO_SUCH =
@@ -83,7 +83,7 @@ async function install(
   // Of a distribution that nobody here vouches for, only wheels are taken: installing one runs none of its code.
   const result = await runCommand(environment.installCommand(python, [distribution], isUnknown), {
     signal,
-    timeout: INSTALL_TIME,
+    timeout: INSTALL_TIMEOUT_MS,
     scratch: scratchOf(python.prefix),
   });
   if (!result.ok) return refuse(explain(distribution, isUnknown, result.output));

@@ -1,20 +1,20 @@
-/** The driver's messages, checked where they come in: the process that sends them also runs user code. */
+/** Parses the driver's messages strictly, because the process that sends them also runs user code. */
 
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
 import { parseGuarded } from '../../json-guard.ts';
 import {
-  type Ending,
-  hit,
+  type ExitReport,
+  escalation,
   type InterpreterEvent,
   type Output,
-  rung,
+  reachedLimit,
   stopReason,
   variableSchema,
 } from '../interpreter.ts';
 
 /** Characters of a line that is looked at before it is parsed. */
-const LONG = 256_000;
+const GUARDED_FROM = 256_000;
 /** A plot of hundreds of thousands of points has as many values. */
 const MOST_VALUES = 1_000_000;
 const LONGEST_END = 200;
@@ -53,12 +53,12 @@ const done = z.object({
   steps: z.number().optional(),
   death: death.optional(),
   cause: z.string().nullable(),
-  stopped: z.object({ why: stopReason, rung }).nullable(),
+  stopped: z.object({ why: stopReason, rung: escalation }).nullable(),
   wall: z.number(),
   cpu: z.number().optional(),
   peak: z.number().optional(),
   ended: z.array(z.string()),
-  hit: z.array(hit).optional(),
+  hit: z.array(reachedLimit).optional(),
 });
 
 const message = z.discriminatedUnion('ev', [
@@ -94,7 +94,7 @@ export type Hello = z.infer<typeof hello>;
 /** The message, or undefined for one that makes no sense. In place of an output that would take long to parse, it is said that there was one. */
 export function parseMessage(line: string): DriverMessage | undefined {
   try {
-    const parsed = line.length > LONG ? parseGuarded(line, MOST_VALUES) : JSON.parse(line);
+    const parsed = line.length > GUARDED_FROM ? parseGuarded(line, MOST_VALUES) : JSON.parse(line);
     return message.safeParse(parsed).data;
   } catch (error) {
     return error instanceof CuvetteError ? leftOut(line, error) : undefined;
@@ -142,7 +142,7 @@ function toOutput(message: DriverMessage): Output | undefined {
   });
 }
 
-function toEnding(message: z.infer<typeof done>): Ending {
+function toEnding(message: z.infer<typeof done>): ExitReport {
   const { death, stopped } = message;
   return withoutUndefined({
     status: death ? 'death' : (message.status ?? 'ok'),

@@ -1,4 +1,4 @@
-/** From the name in an import statement to the distribution that provides it; never by guessing. */
+/** Maps the name in an import statement to the distribution that provides it; never by guessing. */
 
 import { normalise } from './environment.ts';
 import table from './package-names.json' with { type: 'json' };

@@ -12,11 +12,12 @@ import { readLines, writeLine } from '../../json-lines.ts';
 import { packageFile } from '../../package-root.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { VERSION } from '../../version.ts';
-import { openSocket } from './driver.ts';
+import type { LiveInterpreter } from '../interpreter.ts';
+import { connectDriver, openSocket } from './driver.ts';
 
 const DRIVER = packageFile('python', 'cuvette_driver', '__main__.py');
-const PATIENCE = 20_000;
-const LAST_STEPS = 3000;
+const START_TIMEOUT_MS = 20_000;
+const DISMISS_TIMEOUT_MS = 3000;
 
 export interface ZygoteSpec {
   python: string;
@@ -47,9 +48,11 @@ export interface SpawnRequest {
 export interface Zygotes {
   /** Forks a driver for a session; resolves once its socket can be connected to. */
   spawn(spec: ZygoteSpec, request: SpawnRequest): Promise<void>;
+  /** Connects to a driver that listens on this socket; undefined if none does. */
+  connect(socket: string): Promise<LiveInterpreter | undefined>;
   /** Starts the zygote ahead of need. */
   prepare(spec: ZygoteSpec): Promise<void>;
-  /** Lets go of them; those that nobody else uses end now, and not only after a while. Can wait for that. */
+  /** Disconnects from the zygotes; those that no other server uses end now. Waits for that if `isAwaited`. */
   dismiss(isAwaited: boolean): Promise<void>;
   close(): void;
 }
@@ -86,6 +89,7 @@ export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.
         await ask();
       }
     },
+    connect: connectDriver,
     async prepare(spec) {
       await find(spec);
     },
@@ -103,7 +107,7 @@ export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.
   };
 }
 
-/** In the middle of a request. */
+/** Thrown when a zygote ends in the middle of a request. */
 class ZygoteEnded extends CuvetteError {
   constructor(message: string) {
     super('interpreter_failed', message);
@@ -116,7 +120,7 @@ interface Zygote {
   dismiss(isAwaited: boolean): Promise<void>;
 }
 
-/** Whatever else decides what sessions see and may do, another zygote. */
+/** Sessions that see or may do something else need another zygote, so all of that is part of its key. */
 async function openConfined(spec: ZygoteSpec, sandbox: Sandbox, env: NodeJS.ProcessEnv): Promise<Zygote> {
   const root = await sandbox.rootFor(spec.python);
   const folder = join(sandbox.runtime, 'z', keyOf(spec, sandbox.describe(root)));
@@ -164,7 +168,7 @@ async function launch(spec: ZygoteSpec, folder: string, path: string, start: Sta
     failure = `it ended with ${signal ?? `code ${code}`}`;
   });
   child.unref();
-  const deadline = Date.now() + PATIENCE;
+  const deadline = Date.now() + START_TIMEOUT_MS;
   for (let wait = 2; Date.now() < deadline; wait = Math.min(wait * 1.5, 50)) {
     const socket = await openSocket(path);
     if (socket) return socket;
@@ -215,7 +219,7 @@ function talkTo(socket: Socket, spec: ZygoteSpec, folder: string): Zygote {
       });
       await closed;
       // Its folder is the last thing that it removes.
-      const deadline = Date.now() + LAST_STEPS;
+      const deadline = Date.now() + DISMISS_TIMEOUT_MS;
       while (isAwaited && existsSync(folder) && Date.now() < deadline) await sleep(10);
     },
   };

@@ -1,11 +1,11 @@
 /** Defines the interface to the Python that holds a model, for code that runs beside the model. */
 
 import { randomInt } from 'node:crypto';
-import type { Ending, Output, Variable } from '../../interpreters/interpreter.ts';
+import type { ExitReport, Output, Variable } from '../../interpreters/interpreter.ts';
 
 /** `life` is the number of the running Python process: it changes when a new one was started and variables were lost. */
 export interface CodeRunner {
-  run(code: string, options: RunOptions): Promise<{ ending: Ending; life: number }>;
+  run(code: string, options: RunOptions): Promise<{ ending: ExitReport; life: number }>;
   /** Interrupts the run of that name, if it is running or queued. */
   interrupt(run: string): void;
   describe(): Promise<{ version: string; executable: string; life: number }>;

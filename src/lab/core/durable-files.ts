@@ -4,8 +4,8 @@ import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { nanoid } from 'nanoid';
 import { codeOf } from '../../errors.ts';
-import { asStorageError, moveInto } from '../../files/spool.ts';
-import { removeLeftBehind } from '../../left-behind.ts';
+import { asStorageError, moveInto } from '../../files/durable-write.ts';
+import { removeStaleFiles } from '../../stale-files.ts';
 
 /** The prefix of temporary names. */
 const INCOMING = '.incoming-';
@@ -53,7 +53,7 @@ export interface IncomingFolder {
 
 export async function createIncomingFolder(parent: string): Promise<IncomingFolder> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
-  await removeLeftBehind(parent, isIncoming);
+  await removeStaleFiles(parent, isIncoming);
   const path = join(parent, INCOMING + nanoid());
   await mkdir(path, { mode: 0o700 });
   const discard = () => rm(path, { recursive: true, force: true });

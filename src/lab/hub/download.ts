@@ -6,7 +6,7 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';
-import { asStorageError } from '../../files/spool.ts';
+import { asStorageError } from '../../files/durable-write.ts';
 import { completeFile, fileUrl, type HubFile } from './listing.ts';
 import type { Repository } from './names.ts';
 import { fetchFailure, type Hub, isTransient, refusedByHub, send } from './request.ts';
@@ -33,7 +33,7 @@ interface Part {
   hash: Hash | undefined;
 }
 
-export async function download(request: Download): Promise<void> {
+export async function downloadFile(request: Download): Promise<void> {
   const { hub, repository, commit, signal } = request;
   const file = await completeFile(hub, repository, commit, request.file, signal);
   mkdirSync(dirname(request.path), { recursive: true });

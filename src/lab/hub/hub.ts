@@ -9,7 +9,7 @@ import { CuvetteError } from '../../errors.ts';
 import { withLock } from '../../file-lock.ts';
 import { writeDurably } from '../core/durable-files.ts';
 import { type Copies, hasFiles, type OwnCopies, ownCopies, pythonCopies, recall } from './copies.ts';
-import { download } from './download.ts';
+import { downloadFile } from './download.ts';
 import { askListing, type HubFile, type HubListing } from './listing.ts';
 import { chooseModelFiles } from './model-files.ts';
 import { isCommit, parseFileName, parseRepository, parseRevision, type Repository } from './names.ts';
@@ -125,7 +125,7 @@ async function fetchInto(
   const progress = followProgress(files, missing, onProgress);
   for (const file of missing) {
     const onBytes = (count: number) => progress(file, count);
-    await download({ hub, repository, commit, file, path: join(folder, file.name), signal, onBytes });
+    await downloadFile({ hub, repository, commit, file, path: join(folder, file.name), signal, onBytes });
   }
 }
 

@@ -103,8 +103,8 @@ export async function send(hub: Hub, url: string, request: HubRequest): Promise<
     const location = response.headers.get('location');
     if (response.status < 300 || response.status > 399 || location === null) return response;
     const next = new URL(location, target);
-    const isElsewhere = next.origin !== target.origin;
-    if (request.stay && isElsewhere) return response;
+    const isOtherOrigin = next.origin !== target.origin;
+    if (request.stay && isOtherOrigin) return response;
     await response.body?.cancel();
     if (next.protocol !== 'https:' && (next.protocol !== 'http:' || target.protocol === 'https:')) {
       throw new CuvetteError(

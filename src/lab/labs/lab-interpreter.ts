@@ -2,7 +2,7 @@
 
 import { nanoid } from 'nanoid';
 import { toCuvetteError } from '../../errors.ts';
-import type { Ending, InterpreterEvent, LiveInterpreter, Output } from '../../interpreters/interpreter.ts';
+import type { ExitReport, InterpreterEvent, LiveInterpreter, Output } from '../../interpreters/interpreter.ts';
 import type { LabContext } from '../core/lab.ts';
 import { hashOf } from '../core/manifest.ts';
 import { describeCode, interruptCode, listVariables, resetCode, runCode } from '../primitives/code.ts';
@@ -38,7 +38,7 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
     listener({ ...event, seq: events });
   };
 
-  async function run(id: string, args: Record<string, unknown>): Promise<Ending> {
+  async function run(id: string, args: Record<string, unknown>): Promise<ExitReport> {
     const context = {
       ...QUIET,
       signal: stopped.signal,
@@ -75,7 +75,7 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
         })
         .then((ending) => {
           runs.delete(id);
-          emit({ kind: 'done', id, ending });
+          emit({ kind: 'done', id, ending: ending });
         });
     },
     interrupt(id) {
@@ -100,7 +100,7 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
   };
 
   /** An error of the lab is shown like an error of the code. */
-  function failed(id: string, error: unknown): Ending {
+  function failed(id: string, error: unknown): ExitReport {
     const { code, message } = toCuvetteError(error);
     emit({ kind: 'output', id, output: { type: 'error', ename: code, evalue: message, traceback: [message] } });
     return { status: 'error', errorName: code, wall: 0, cpu: 0, peak: 0, ended: [] };

@@ -1,7 +1,7 @@
 /** Defines the primitives that run code in the Python of a lab: what `execute`, `interrupt`, `list_vars` and `reset` ask of it. They are not tools. */
 
 import * as z from 'zod';
-import { endingSchema, variableSchema } from '../../interpreters/interpreter.ts';
+import { exitReportSchema, variableSchema } from '../../interpreters/interpreter.ts';
 import { definePrimitive } from './primitive.ts';
 
 const run = z.string().min(1).max(100).describe('A name for this run, to interrupt it by.');
@@ -22,7 +22,7 @@ export const runCode = definePrimitive({
   }),
   output: z.object({
     /** How it ended. */
-    ending: endingSchema,
+    ending: exitReportSchema,
     /** Which Python it ran in: a number that grows each time that it had to start afresh. */
     life: z.number(),
   }),

@@ -3,8 +3,8 @@
 import { nanoid } from 'nanoid';
 import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
+import { STREAM_HEADERS } from '../../interpreters/execution-events.ts';
 import type { Output } from '../../interpreters/interpreter.ts';
-import { STREAM_HEADERS } from '../../sessions/execution-events.ts';
 import { firstLife } from '../core/code-runner.ts';
 import type { LabContext } from '../core/lab.ts';
 import { CODE_ALONE, type Lab } from '../core/lab.ts';

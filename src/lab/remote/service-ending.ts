@@ -1,11 +1,11 @@
 /** Turns what a service tells of an ended execution into the ending that an interpreter of this machine would have reported. Pure. */
 
 import * as z from 'zod';
-import type { Ending, StopReason } from '../../interpreters/interpreter.ts';
-import { type EndedRun, endedRun } from '../../sessions/execution-events.ts';
+import { type EndedRun, endedRun } from '../../interpreters/execution-events.ts';
+import type { ExitReport, StopReason } from '../../interpreters/interpreter.ts';
 
 export interface ServiceEnding {
-  ending: Ending;
+  ending: ExitReport;
   /** What the caller should know beside the output, and would not be told on this side. */
   remarks: string[];
 }
@@ -38,11 +38,11 @@ export function endingOf(
   const older = olderRun.safeParse(run).data;
   const unmeasured = { wall: 0, cpu: 0, peak: 0, ended: [] };
   if (older?.status === null) return { ending: { status: 'ok', ...unmeasured }, remarks: remarksIn(older.message) };
-  const ending: Ending = { status: 'error', errorName: errorName ?? 'unknown', ...unmeasured };
+  const ending: ExitReport = { status: 'error', errorName: errorName ?? 'unknown', ...unmeasured };
   return { ending, remarks: [OLDER, ...remarksIn(older?.message ?? null)] };
 }
 
-function toEnding(run: EndedRun, errorName: string | undefined, stoppedHere: StopReason | undefined): Ending {
+function toEnding(run: EndedRun, errorName: string | undefined, stoppedHere: StopReason | undefined): ExitReport {
   const measured = {
     wall: (run.wall_time ?? 0) / 1000,
     cpu: (run.cpu_time ?? 0) / 1000,

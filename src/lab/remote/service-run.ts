@@ -1,7 +1,7 @@
 /** Runs code once in a remote service: passes on its outputs as they come, each once, stops it when asked, and tells how it ended. */
 
-import type { Ending, Output, StopReason } from '../../interpreters/interpreter.ts';
-import { STREAM_HEADERS, type StreamEvent, streamEvent } from '../../sessions/execution-events.ts';
+import { STREAM_HEADERS, type StreamEvent, streamEvent } from '../../interpreters/execution-events.ts';
+import type { ExitReport, Output, StopReason } from '../../interpreters/interpreter.ts';
 import type { LabContext } from '../core/lab.ts';
 import type { CallIdentity } from './disconnected-calls.ts';
 import { notCuvette, type Remote } from './remote-errors.ts';
@@ -26,7 +26,7 @@ export interface ServiceRunOptions {
 export interface ServiceRun {
   /** Interrupts it, now or as soon as it has begun. */
   stop(why: StopReason): void;
-  ending: Promise<Ending>;
+  ending: Promise<ExitReport>;
 }
 
 export type SessionEvent = Extract<StreamEvent, { type: 'session' }>;
@@ -91,7 +91,7 @@ export function startServiceRun(options: ServiceRunOptions): ServiceRun {
     if (hasBegun) started?.cancel();
   }
 
-  async function conclude(): Promise<Ending> {
+  async function conclude(): Promise<ExitReport> {
     await options.reach();
     started = calls.start(call, context);
     const { run, error } = await started.answer;

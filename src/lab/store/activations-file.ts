@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
-import { asStorageError } from '../../files/spool.ts';
+import { asStorageError } from '../../files/durable-write.ts';
 import { float32Bytes } from '../core/manifest.ts';
 
 export interface ActivationsWriter {

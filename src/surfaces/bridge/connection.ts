@@ -23,9 +23,12 @@ export interface BridgeConnection {
   arrived(): void;
 }
 
+/** Sends an event; a promise for when the client has taken enough of what was sent, if it lags behind. */
+export type WriteEvent = (event: BridgeEvent) => Promise<void> | undefined;
+
 interface Protocols {
   /** Answers a request of one line; the client is told what it throws. */
-  line(line: string, write: (event: BridgeEvent) => void, connection: BridgeConnection): Promise<void>;
+  line(line: string, write: WriteEvent, connection: BridgeConnection): Promise<void>;
   http: Server;
 }
 
@@ -53,7 +56,7 @@ export function openBridgeConnection(
   return connection;
 
   function speakLines(): void {
-    const write = (event: BridgeEvent) => void (socket.writable && writeLine(socket, event));
+    const write = (event: BridgeEvent) => (socket.writable && !writeLine(socket, event) ? drained(socket) : undefined);
     const fail = ({ code, message }: CuvetteError) => write({ type: 'failed', code, message });
     const finish = () => socket.end(() => setTimeout(destroy, deadline).unref());
     let received = 0;
@@ -74,6 +77,16 @@ export function openBridgeConnection(
         .finally(finish);
     });
   }
+}
+
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      socket.off('drain', end).off('close', end);
+      resolve();
+    };
+    socket.once('drain', end).once('close', end);
+  });
 }
 
 export function requestTooLarge(mostBytes: number): CuvetteError {

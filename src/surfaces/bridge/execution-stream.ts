@@ -1,18 +1,17 @@
-/** Runs code for the shell client and writes its text as events, its pictures as files, and its ending. */
+/**
+ * Runs code for the shell client and writes its text as events, its pictures as files, and its ending. Code waits for a client that
+ * reads more slowly than it prints.
+ */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Output } from '../../interpreters/interpreter.ts';
+import { imageIn, streamOf, textOf } from '../../sessions/output-text.ts';
 import type { Sessions, StartRequest } from '../../sessions/sessions.ts';
-import { imageIn, streamOf, textOf } from '../../sessions/text.ts';
 import { notesOn } from '../../tools/execution-answer.ts';
-import type { BridgeEvent } from './protocol.ts';
+import type { WriteEvent } from './connection.ts';
 
-export async function streamExecution(
-  sessions: Sessions,
-  request: StartRequest,
-  write: (event: BridgeEvent) => void,
-): Promise<void> {
+export async function streamExecution(sessions: Sessions, request: StartRequest, write: WriteEvent): Promise<void> {
   const { session, execution, finished } = await sessions.start({ ...request, isStateful: true, isAnnounced: true });
   const { number } = execution.record;
   write({ type: 'started', session: session.id, execution: number });
@@ -25,7 +24,7 @@ export async function streamExecution(
       return write({ type: 'text', to: 'stderr', text: `[figure: ${path}]\n` });
     }
     const text = textOf(output);
-    if (text) write({ type: 'text', to: streamOf(output), text });
+    return text ? write({ type: 'text', to: streamOf(output), text }) : undefined;
   });
   const { record } = await finished;
   const notes = notesOn(record, Number.POSITIVE_INFINITY);

@@ -10,17 +10,17 @@ import { parseGuarded } from '../../json-guard.ts';
 import type { Logger } from '../../log.ts';
 import { privateFolder } from '../../paths.ts';
 import { findProcess } from '../../process-tree.ts';
-import { lineageOf } from '../../sessions/agent.ts';
+import { ancestorsUpToAgent } from '../../sessions/find-agent.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import { callTool } from '../../tools/call.ts';
 import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
 import { TOOLS } from '../../tools/registry.ts';
 import { refuseUnknownArguments } from '../../tools/unknown-arguments.ts';
 import { VERSION } from '../../version.ts';
-import { type BridgeConnection, openBridgeConnection, type RequestLimits } from './connection.ts';
+import { type BridgeConnection, openBridgeConnection, type RequestLimits, type WriteEvent } from './connection.ts';
 import { streamExecution } from './execution-stream.ts';
 import { createBridgeHttp } from './http.ts';
-import { type BridgeEvent, type BridgeRequest, bridgeRequest } from './protocol.ts';
+import { type BridgeRequest, bridgeRequest } from './protocol.ts';
 import { type ServerRecord, writeRecord } from './server-record.ts';
 
 export interface Bridge {
@@ -64,7 +64,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
     });
   });
 
-  async function handle(line: string, write: (event: BridgeEvent) => void, { gone }: BridgeConnection): Promise<void> {
+  async function handle(line: string, write: WriteEvent, { gone }: BridgeConnection): Promise<void> {
     const request = parse(line);
     const sessions = sessionsOf(request.of);
     if (request.do === 'execute') return streamExecution(sessions, { ...request, signal: gone }, write);
@@ -87,7 +87,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
     server.once('error', reject);
     server.listen(path, resolve);
   });
-  const lineage = kind === 'agent' ? lineageOf(process.pid) : [];
+  const lineage = kind === 'agent' ? ancestorsUpToAgent(process.pid) : [];
   const removeRecord = writeRecord(runtime, {
     pid: process.pid,
     started: findProcess(process.pid)?.started ?? '',

@@ -11,15 +11,15 @@ import { ROUTED } from '../../lab/primitives/table.ts';
 import { EVENTS, HEADERS, HEARTBEAT } from '../../lab/remote/lab-protocol.ts';
 import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
+import type { RestEnv } from '../caller.ts';
+import { goneSignal } from '../caller.ts';
 import { eventStream } from '../event-stream.ts';
 import { instanceHeader } from '../instance-header.ts';
 import { isSameSecret } from '../rest/access.ts';
-import type { RestEnv } from '../rest/caller.ts';
-import { goneSignal } from '../rest/caller.ts';
 import { checkHostAndOrigin } from '../rest/host-and-origin.ts';
 import { notFound, onError } from '../rest/problem.ts';
 import { limitBody } from '../rest/request-body.ts';
-import { answerOf, createLabCalls, type LabCallLimits } from './lab-calls.ts';
+import { collectAnswer, createLabCalls, type LabCallLimits } from './lab-calls.ts';
 import { createModelCheck } from './model-check.ts';
 
 export interface LabAppOptions {
@@ -67,7 +67,7 @@ export function createLabApp({ lab, token, host, names, spills, log, limits }: L
       const args = route.method === 'GET' ? c.req.query() : await bodyOf(c.req.raw);
       const { id, isJoin, after } = joiningOf(c.req);
       const reader = calls.find({ id, isJoin, name, args }).listen(after);
-      if (!c.req.header('accept')?.includes(EVENTS)) return c.json(await answerOf(reader, gone));
+      if (!c.req.header('accept')?.includes(EVENTS)) return c.json(await collectAnswer(reader, gone));
       return eventStream(reader, { contentType: EVENTS, heartbeat: '{}\n', silence: HEARTBEAT, gone });
     });
   }

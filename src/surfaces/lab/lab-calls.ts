@@ -171,7 +171,7 @@ function startLabCall({ run, events, isKept, grace, onStop, log }: LabCallOption
 }
 
 /** The answer alone, for who does not ask for events. */
-export async function answerOf(reader: EventReader, gone: AbortSignal): Promise<Record<string, unknown>> {
+export async function collectAnswer(reader: EventReader, gone: AbortSignal): Promise<Record<string, unknown>> {
   gone.addEventListener('abort', reader.leave);
   if (gone.aborted) reader.leave();
   try {

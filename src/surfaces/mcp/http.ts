@@ -22,7 +22,7 @@ import type { Logger } from '../../log.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import type { Tool } from '../../tools/define-tool.ts';
 import type { LabListing } from '../../tools/lab.ts';
-import type { Principal } from '../rest/caller.ts';
+import type { Principal } from '../caller.ts';
 import { createMcpServer, type McpLab, type McpOptions } from './server.ts';
 
 export interface McpHttpOptions {

@@ -2,9 +2,9 @@
 
 import { type McpServer, ResourceNotFoundError, ResourceTemplate } from '@modelcontextprotocol/server';
 import { CuvetteError } from '../../errors.ts';
+import { imageIn } from '../../sessions/output-text.ts';
 import { readPage } from '../../sessions/paging.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
-import { imageIn } from '../../sessions/text.ts';
 
 const LARGEST_TEXT = 5_000_000;
 const TEXT = new ResourceTemplate('cuvette://sessions/{session}/executions/{number}/text', { list: undefined });

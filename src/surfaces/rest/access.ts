@@ -6,7 +6,7 @@ import { getPath } from 'hono/utils/url';
 import type { Config } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
-import type { Principal, RestEnv } from './caller.ts';
+import type { Principal, RestEnv } from '../caller.ts';
 import { createJwtCheck } from './jwt.ts';
 
 export interface Access {

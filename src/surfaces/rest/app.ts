@@ -4,16 +4,16 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { Hono } from 'hono';
 import { nanoid } from 'nanoid';
 import type { Config } from '../../config.ts';
-import type { FileStore } from '../../files/store.ts';
+import type { FileStore } from '../../files/file-store.ts';
+import { STREAM_HEADERS } from '../../interpreters/execution-events.ts';
 import type { Logger } from '../../log.ts';
-import type { Calls } from '../../sessions/calls.ts';
-import { STREAM_HEADERS } from '../../sessions/execution-events.ts';
-import type { Foundation } from '../../sessions/foundation.ts';
+import type { ServerResources } from '../../sessions/server-resources.ts';
+import type { ServiceCalls } from '../../sessions/service-calls.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
+import type { RestEnv } from '../caller.ts';
 import { instanceHeader } from '../instance-header.ts';
 import type { McpHttp } from '../mcp/http.ts';
 import type { Access } from './access.ts';
-import type { RestEnv } from './caller.ts';
 import { execRoutes } from './exec.ts';
 import { streamRoutes } from './exec-stream.ts';
 import { fileRoutes } from './file-routes.ts';
@@ -31,9 +31,9 @@ import type { StreamLogs } from './stream-logs.ts';
 export interface AppOptions {
   config: Config;
   access: Access;
-  foundation: Foundation;
+  resources: ServerResources;
   shared: SharedSessions;
-  calls: Calls;
+  calls: ServiceCalls;
   metrics: Metrics;
   files: FileStore;
   logs: StreamLogs;
@@ -47,8 +47,8 @@ export interface AppOptions {
 }
 
 export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
-  const { config, access, foundation, shared, calls, metrics, files, logs, mcp, log } = options;
-  const { environment } = foundation;
+  const { config, access, resources, shared, calls, metrics, files, logs, mcp, log } = options;
+  const { environment } = resources;
   metrics.gauge('cuvette_sessions_live', 'Sessions that are open now.', () => shared.size);
   const runtimes = createRuntimes(environment, options.searchPath);
   const exec = { calls, shared, runtimes, silence: config.keepAlive * 1000, log };

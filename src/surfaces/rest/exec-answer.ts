@@ -6,16 +6,17 @@
 import { z } from '@hono/zod-openapi';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../../errors.ts';
+import { type EndedRun, endedRun } from '../../interpreters/execution-events.ts';
 import type { Logger } from '../../log.ts';
-import type { OutputFile, RunningCall } from '../../sessions/calls.ts';
-import { endedRun, toEndedRun } from '../../sessions/execution-events.ts';
-import { BUILTIN } from '../../sessions/interpreter-pool.ts';
+import type { ExecutionRecord } from '../../sessions/execution-record.ts';
+import type { FileReference } from '../../sessions/file-references.ts';
+import { BUILTIN } from '../../sessions/interpreter-catalog.ts';
 import { endsLine, isLong, joinTexts, type Text } from '../../sessions/long-text.ts';
-import type { ExecutionRecord } from '../../sessions/record.ts';
-import type { FileReference } from '../../sessions/references.ts';
+import type { RunningServiceCall } from '../../sessions/service-calls.ts';
 import type { SessionChoice, SharedSessions } from '../../sessions/shared-sessions.ts';
+import type { OutputFile } from '../../sessions/workspace-files.ts';
+import type { Principal } from '../caller.ts';
 import { type JsonBody, jsonBody } from '../json-answer.ts';
-import type { Principal } from './caller.ts';
 import { chooseSession, type ExecBody } from './exec-request.ts';
 import { explain } from './problem.ts';
 import type { Runtimes } from './runtimes.ts';
@@ -80,20 +81,20 @@ const ID = /^[A-Za-z0-9_-]{21}$/;
 
 /** Waits for the end of a call. */
 export async function answerOf(
-  call: RunningCall,
+  call: RunningServiceCall,
   body: Pick<ExecBody, 'runtime_session_hint'>,
   { runtimes }: { runtimes: Runtimes },
 ): Promise<ExecAnswer> {
   const result = await call.finished;
-  const { shared } = call;
+  const { sharedSession } = call;
   const { record, stdout, files, deleted, problems } = result;
   const stderr = withReason(result.stderr, record);
   const status = statusOf(record);
   return {
-    session_id: shared.session.id,
+    session_id: sharedSession.session.id,
     stdout,
     stderr,
-    files: files.map((file) => toFile(file, shared.seen)),
+    files: files.map((file) => toFile(file, sharedSession.seen)),
     ...(deleted.length > 0 && { deleted_files: deleted }),
     ...(status === 'OL' && { status }),
     run: {
@@ -106,14 +107,35 @@ export async function answerOf(
     language: runtimes.languageOf(record.interpreter),
     version: await runtimes.versionOf(record.interpreter),
     ...(body.runtime_session_hint && {
-      runtime_session_id: shared.session.id,
-      runtime_status: shared.isNew ? ('new' as const) : ('reused' as const),
+      runtime_session_id: sharedSession.session.id,
+      runtime_status: sharedSession.isNew ? ('new' as const) : ('reused' as const),
     }),
   };
 }
 
+/** `problems`: what went wrong beside the code. */
+function toEndedRun(record: ExecutionRecord, problems: string[]): EndedRun {
+  const milliseconds = (seconds: number | null) => (seconds === null ? null : Math.round(seconds * 1000));
+  const installed = record.installed.map(({ distribution, version }) => `Installed ${distribution} ${version}.`);
+  const notes = [...record.notes, ...installed, ...problems].filter(Boolean);
+  return {
+    code: record.exitCode,
+    signal: record.signal ?? null,
+    outcome: record.outcome,
+    reason: record.reason?.code ?? null,
+    rung: record.rung ?? null,
+    variables_survived: record.variablesSurvived,
+    message: [...(record.reason ? [record.reason.message] : []), ...notes].join(' ') || null,
+    notes,
+    ended_processes: record.ended,
+    memory: record.peak,
+    cpu_time: milliseconds(record.cpu),
+    wall_time: milliseconds(record.wall),
+  };
+}
+
 /** Turns an answer into a body that keeps what the call printed until it is sent. */
-export async function bodyOf(call: RunningCall, answer: Promise<object>): Promise<JsonBody> {
+export async function bodyOf(call: RunningServiceCall, answer: Promise<object>): Promise<JsonBody> {
   try {
     return jsonBody(await answer, call.printed);
   } catch (error) {
@@ -146,11 +168,11 @@ export async function languageRefusal(
 }
 
 /** Answers an error that came after the status 200 was sent. It has no `session_id` if there was no session yet. */
-export function lateFailure(error: unknown, call: RunningCall | undefined, log: Logger): object {
+export function lateFailure(error: unknown, call: RunningServiceCall | undefined, log: Logger): object {
   const { code, sentence } = explain(error);
   log[code === 'internal' ? 'error' : 'debug']({ err: error }, 'request failed after its answer had begun');
   const run = { code: 1, status: 'XX', reason: code, message: sentence };
-  return { ...(call && { session_id: call.shared.session.id }), ...failedRun(run) };
+  return { ...(call && { session_id: call.sharedSession.session.id }), ...failedRun(run) };
 }
 
 /** The message stands in `stderr`, which every client shows. */

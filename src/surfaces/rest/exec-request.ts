@@ -4,10 +4,10 @@ import { z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
 import { resourceOf } from '../../files/sharing.ts';
 import { languageOf, PYTHON_ALIASES } from '../../interpreters/process/languages.ts';
-import type { CallRequest } from '../../sessions/calls.ts';
-import { BUILTIN } from '../../sessions/interpreter-pool.ts';
+import { BUILTIN } from '../../sessions/interpreter-catalog.ts';
+import type { ServiceCallRequest } from '../../sessions/service-calls.ts';
 import type { SessionChoice } from '../../sessions/shared-sessions.ts';
-import type { Principal } from './caller.ts';
+import type { Principal } from '../caller.ts';
 
 const LONGEST_TIMEOUT = 86_400_000;
 /** Characters of an id or a name. */
@@ -89,7 +89,7 @@ export function interpreterFor(lang: string): string {
   throw new CuvetteError('unknown_language', `There is no language ${JSON.stringify(lang.slice(0, 80))} here.`);
 }
 
-export function toCall(body: ExecBody, principal: Principal, signal: AbortSignal | undefined): CallRequest {
+export function toCall(body: ExecBody, principal: Principal, signal: AbortSignal | undefined): ServiceCallRequest {
   const interpreter = interpreterFor(body.lang);
   return {
     owner: principal.id,

@@ -8,17 +8,17 @@ import { createHash } from 'node:crypto';
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { CuvetteError, messageOf } from '../../errors.ts';
+import { STREAM_HEADERS, type StreamEvent } from '../../interpreters/execution-events.ts';
 import type { Output } from '../../interpreters/interpreter.ts';
-import type { RunningCall } from '../../sessions/calls.ts';
 import type { Execution } from '../../sessions/execution.ts';
-import { STREAM_HEADERS, type StreamEvent } from '../../sessions/execution-events.ts';
+import { streamOf, textOf } from '../../sessions/output-text.ts';
+import type { RunningServiceCall } from '../../sessions/service-calls.ts';
 import type { SharedSession } from '../../sessions/shared-sessions.ts';
-import { streamOf, textOf } from '../../sessions/text.ts';
+import type { Principal, RestEnv } from '../caller.ts';
+import { goneSignal } from '../caller.ts';
 import type { EventLog, EventReader } from '../event-log.ts';
 import { eventStream } from '../event-stream.ts';
 import { jsonBody } from '../json-answer.ts';
-import type { Principal, RestEnv } from './caller.ts';
-import { goneSignal } from './caller.ts';
 import type { ExecOptions } from './exec.ts';
 import { answerOf, bodyOf, languageRefusal } from './exec-answer.ts';
 import { execBody, toCall } from './exec-request.ts';
@@ -123,10 +123,10 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
 
   function begin(given: StreamBody, principal: Principal, id: string | undefined): StreamedCall {
     const stop = new AbortController();
-    let running: RunningCall | undefined;
+    let running: RunningServiceCall | undefined;
     async function start(): Promise<EventLog> {
       running = await options.calls.start(toCall(given, principal, stop.signal));
-      const log = logs.begin(running.shared.session.id, running.execution.record.number, principal.id, id);
+      const log = logs.begin(running.sharedSession.session.id, running.execution.record.number, principal.id, id);
       record(running, log, answerOf(running, given, options));
       return log;
     }
@@ -137,7 +137,7 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
       cancel() {
         if (!running) return stop.abort();
         const { state, number } = running.execution.record;
-        if (state !== 'done') running.shared.session.interrupt(number);
+        if (state !== 'done') running.sharedSession.session.interrupt(number);
       },
     };
   }
@@ -190,11 +190,11 @@ function hashOf(given: StreamBody): string {
 }
 
 /** Writes down what an execution gives, from its first event to `done`, or until it is told to stop. */
-function record(call: RunningCall, log: EventLog, answer: Promise<object>): () => void {
-  const { execution, shared } = call;
-  const session_id = shared.session.id;
+function record(call: RunningServiceCall, log: EventLog, answer: Promise<object>): () => void {
+  const { execution, sharedSession } = call;
+  const session_id = sharedSession.session.id;
   const add = (event: StreamEvent) => log.add(JSON.stringify(event));
-  add({ type: 'session', session_id, execution: execution.record.number, is_new: shared.isNew });
+  add({ type: 'session', session_id, execution: execution.record.number, is_new: sharedSession.isNew });
   for (const output of execution.transcript.outputs) add(eventOf(output));
   const unwatch = execution.onOutput((output) => add(eventOf(output)));
   const done = answer.then((result) => ({ type: 'done', ...result }));
@@ -208,11 +208,11 @@ function record(call: RunningCall, log: EventLog, answer: Promise<object>): () =
 }
 
 /** A call of which this server knows only the record. */
-function keptCall(shared: SharedSession, number: number): RunningCall {
+function keptCall(shared: SharedSession, number: number): RunningServiceCall {
   const execution = shared.session.execution(number);
   const rest = { files: [], deleted: [], problems: [] };
   const finished = execution.done.then((record) => ({ record, ...textsOf(execution), ...rest }));
-  return { shared, execution, finished, printed: { size: 0, release() {} } };
+  return { sharedSession: shared, execution, finished, printed: { size: 0, release() {} } };
 }
 
 /** What is kept of the text: of a very long one, not all. */

@@ -3,17 +3,17 @@
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { Calls, RunningCall } from '../../sessions/calls.ts';
+import type { RunningServiceCall, ServiceCalls } from '../../sessions/service-calls.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
+import { goneSignal, type RestEnv } from '../caller.ts';
 import { jsonBody, keepAliveJson, writtenJson } from '../json-answer.ts';
-import { goneSignal, type RestEnv } from './caller.ts';
 import { answerOf, bodyOf, execAnswer, languageRefusal, lateFailure } from './exec-answer.ts';
 import { execBody, toCall } from './exec-request.ts';
 import { refuseInvalid } from './problem.ts';
 import type { Runtimes } from './runtimes.ts';
 
 export interface ExecOptions {
-  calls: Calls;
+  calls: ServiceCalls;
   shared: SharedSessions;
   runtimes: Runtimes;
   /** Milliseconds without a byte after which a waiting caller is sent one, to keep the connection alive. */
@@ -56,7 +56,7 @@ export function execRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     const body = c.req.valid('json');
     const principal = c.get('principal');
     const gone = goneSignal(c);
-    let call: RunningCall | undefined;
+    let call: RunningServiceCall | undefined;
     const run = async () => {
       call = await options.calls.start(toCall(body, principal, gone));
       return bodyOf(call, answerOf(call, body, options));

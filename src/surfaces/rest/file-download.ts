@@ -2,8 +2,8 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import { harmlessType } from '../../files/content-type.ts';
+import type { StoredFile } from '../../files/file-store.ts';
 import { rangeOf, streamRange } from '../../files/range.ts';
-import type { StoredFile } from '../../files/store.ts';
 
 /** The bytes under an id never change, so the etag identifies them. */
 export async function downloadResponse(request: Request, file: StoredFile, handle: FileHandle): Promise<Response> {

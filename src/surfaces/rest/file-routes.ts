@@ -4,9 +4,9 @@ import { open } from 'node:fs/promises';
 import { OpenAPIHono, type z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { CuvetteError } from '../../errors.ts';
+import type { StoredFile } from '../../files/file-store.ts';
 import { mayUse, resourceOf } from '../../files/sharing.ts';
-import type { StoredFile } from '../../files/store.ts';
-import { type RestEnv, userOf } from './caller.ts';
+import { type RestEnv, userOf } from '../caller.ts';
 import { downloadResponse } from './file-download.ts';
 import * as routes from './file-route-definitions.ts';
 import {

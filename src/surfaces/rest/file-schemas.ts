@@ -2,7 +2,7 @@
 
 import { extname } from 'node:path';
 import { z } from '@hono/zod-openapi';
-import type { StoredFile } from '../../files/store.ts';
+import type { StoredFile } from '../../files/file-store.ts';
 import type { Uploaded } from './upload.ts';
 
 export const id = z.string().regex(/^[A-Za-z0-9_-]{21}$/);

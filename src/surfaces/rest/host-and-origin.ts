@@ -8,8 +8,8 @@ import { cors } from 'hono/cors';
 import type { Config } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
+import type { RestEnv } from '../caller.ts';
 import { isProtected, isPublic } from './access.ts';
-import type { RestEnv } from './caller.ts';
 
 const LOCAL_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 const READING = ['GET', 'HEAD', 'OPTIONS'];

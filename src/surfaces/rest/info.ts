@@ -6,8 +6,8 @@ import type { Environment } from '../../interpreters/python/environment.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
 import { environmentSentence } from '../../tools/session.ts';
 import { VERSION } from '../../version.ts';
+import type { RestEnv } from '../caller.ts';
 import { NOBODY } from './access.ts';
-import type { RestEnv } from './caller.ts';
 import { refuseInvalid } from './problem.ts';
 import type { Runtimes } from './runtimes.ts';
 
@@ -74,7 +74,7 @@ export function infoRoutes(options: InfoOptions): OpenAPIHono<RestEnv> {
         version: VERSION,
         sandbox,
         active_sessions: shared.size,
-        cleaned_sessions: shared.cleaned,
+        cleaned_sessions: shared.evicted,
         max_sessions: settings.maxSessions,
         execution_timeout: settings.timeout,
         uploads_dir: settings.files,

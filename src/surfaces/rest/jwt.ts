@@ -6,7 +6,7 @@ import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTVerifyGetKey, jw
 import * as z from 'zod';
 import { type Config, isPem, isUrl } from '../../config.ts';
 import { CuvetteError, messageOf } from '../../errors.ts';
-import type { Principal } from './caller.ts';
+import type { Principal } from '../caller.ts';
 
 const ALGORITHMS = ['EdDSA', 'RS256'];
 const CLOCK_SKEW = 30;

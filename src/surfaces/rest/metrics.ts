@@ -3,9 +3,9 @@
 import type { Handler, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { languageNamed } from '../../interpreters/process/languages.ts';
-import { BUILTIN } from '../../sessions/interpreter-pool.ts';
-import type { ExecutionRecord } from '../../sessions/record.ts';
-import type { RestEnv } from './caller.ts';
+import type { ExecutionRecord } from '../../sessions/execution-record.ts';
+import { BUILTIN } from '../../sessions/interpreter-catalog.ts';
+import type { RestEnv } from '../caller.ts';
 import { CONTENT_TYPE, createRegistry } from './prometheus.ts';
 
 /** Seconds, from a warm call to the longest one that is usual. */

@@ -3,7 +3,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { VERSION } from '../../version.ts';
-import type { RestEnv } from './caller.ts';
+import type { RestEnv } from '../caller.ts';
 
 const SCHEMES = {
   key: { type: 'apiKey', in: 'header', name: 'x-api-key' },

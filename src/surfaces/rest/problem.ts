@@ -7,7 +7,7 @@ import type { ZodError } from 'zod';
 import { CuvetteError, type ErrorCode } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { retryAfterOf } from '../../sessions/admission.ts';
-import type { RestEnv } from './caller.ts';
+import type { RestEnv } from '../caller.ts';
 import { hidePathSecret } from './redaction.ts';
 
 /** The HTTP surface adds `not_found`, for a path that does not exist, to the table of errors. */

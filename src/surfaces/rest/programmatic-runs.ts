@@ -5,7 +5,7 @@
 
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../../errors.ts';
-import type { CallRequest, RunningCall } from '../../sessions/calls.ts';
+import type { RunningServiceCall, ServiceCallRequest } from '../../sessions/service-calls.ts';
 import type { SharedSession } from '../../sessions/shared-sessions.ts';
 import {
   bashPrelude,
@@ -26,13 +26,13 @@ export interface Program {
   tools: string[];
   /** Milliseconds that it may work, not counting what it waits for tools. */
   timeout: number;
-  begin(wrap: NonNullable<CallRequest['wrap']>, signal: AbortSignal): Promise<RunningCall>;
+  begin(wrap: NonNullable<ServiceCallRequest['wrap']>, signal: AbortSignal): Promise<RunningServiceCall>;
 }
 
 export interface ProgrammaticRun {
   owner: string;
   requestId: string | undefined;
-  call: RunningCall;
+  call: RunningServiceCall;
   channel: ToolChannel;
   calls: ToolCall[];
   callCount: number;

@@ -5,8 +5,8 @@
 
 import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
 import { CuvetteError } from '../../errors.ts';
+import { goneSignal, type Principal, type RestEnv } from '../caller.ts';
 import { type JsonBody, jsonBody, keepAliveJson, writtenJson } from '../json-answer.ts';
-import { goneSignal, type Principal, type RestEnv } from './caller.ts';
 import type { ExecOptions } from './exec.ts';
 import { answerOf, bodyOf, languageRefusal, lateFailure } from './exec-answer.ts';
 import { execBody, interpreterFor, listOf, toCall } from './exec-request.ts';
@@ -148,7 +148,7 @@ export function programmaticRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
     const tool_calls = step.calls.map(({ id, name, input }) => ({ id, name, input }));
     return jsonBody({
       status: 'tool_call_required',
-      session_id: run.call.shared.session.id,
+      session_id: run.call.sharedSession.session.id,
       continuation_token: step.token,
       tool_calls,
     } satisfies z.infer<typeof answer>);

@@ -5,7 +5,7 @@ import { type Libraries, librariesOf } from '../../interpreters/process/librarie
 import { type Environment, installedVersions, zygoteSpec } from '../../interpreters/python/environment.ts';
 import { probePython } from '../../interpreters/python/probe.ts';
 import { searchPath } from '../../search-path.ts';
-import { BUILTIN } from '../../sessions/interpreter-pool.ts';
+import { BUILTIN } from '../../sessions/interpreter-catalog.ts';
 
 export interface Runtime {
   /** The short name, such as py, bash or js. */

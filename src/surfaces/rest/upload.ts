@@ -3,9 +3,9 @@
 import { createReadStream } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { CuvetteError, toCuvetteError } from '../../errors.ts';
+import type { FileStore, StoredFile } from '../../files/file-store.ts';
 import { resourceOf, sharedAs } from '../../files/sharing.ts';
-import type { FileStore, StoredFile } from '../../files/store.ts';
-import { type Principal, userOf } from './caller.ts';
+import { type Principal, userOf } from '../caller.ts';
 import { readForm } from './multipart-form.ts';
 
 export interface UploadOptions {

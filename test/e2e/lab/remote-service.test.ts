@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Ending, Output } from '../../../src/interpreters/interpreter.ts';
+import type { ExitReport, Output } from '../../../src/interpreters/interpreter.ts';
 import { createLabs, type Labs } from '../../../src/lab/labs/labs.ts';
 import { status } from '../../../src/lab/primitives/lab-status.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -33,7 +33,7 @@ interface Started {
   /** What it has shown so far. */
   outputs: Output[];
   printed(): string;
-  ended: Promise<{ ending: Ending; life: number }>;
+  ended: Promise<{ ending: ExitReport; life: number }>;
 }
 
 async function attach(url = service.url): Promise<Attached> {

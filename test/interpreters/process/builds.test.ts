@@ -37,7 +37,7 @@ describe('kept builds', () => {
     expect(statSync(target).mode & 0o111).not.toBe(0);
   });
 
-  it('are not there before', async () => {
+  it('are not found before they are kept', async () => {
     const { builds, target } = open();
     expect(await builds.find('a', target)).toBe(false);
     expect(existsSync(target)).toBe(false);
@@ -62,7 +62,7 @@ describe('kept builds', () => {
     expect(await builds.find('a', target)).toBe(true);
   });
 
-  it('give way, the least recently used first', async () => {
+  it('are evicted, the least recently used first, when they take too much room', async () => {
     const { builds, program, target, kept } = open(10);
     for (const [index, name] of ['a', 'b', 'c', 'd', 'e'].entries()) {
       await builds.keep(name, program(name, 2));
@@ -75,7 +75,7 @@ describe('kept builds', () => {
     expect(await builds.find('b', target)).toBe(false);
   });
 
-  it('of other servers count', async () => {
+  it('of other servers count towards the limit', async () => {
     const { builds, program, kept } = open(10);
     await builds.keep('a', program('a', 4));
     const other = openBuilds(kept, 10 * BLOCK);
@@ -84,7 +84,7 @@ describe('kept builds', () => {
     expect(readdirSync(kept)).toHaveLength(2);
   });
 
-  it('leave behind nothing of what was cut off', async () => {
+  it('leave nothing behind of a copy that was interrupted', async () => {
     const { builds, program, kept } = open(1);
     mkdirSync(join(kept, '.new-old'), { recursive: true });
     mkdirSync(join(kept, '.new-young'));
@@ -93,14 +93,14 @@ describe('kept builds', () => {
     expect(readdirSync(kept).sort()).toEqual(['.new-young', 'a']);
   });
 
-  it('are files only', async () => {
+  it('are regular files only', async () => {
     const { builds, folder, target } = open();
     symlinkSync('/dev/zero', join(folder, 'link'));
     await builds.keep('a', join(folder, 'link'));
     expect(await builds.find('a', target)).toBe(false);
   });
 
-  it('have a key of all parts', () => {
+  it('have a key that depends on all their parts', () => {
     expect(buildKey(['a', 'b'])).toBe(buildKey(['a', 'b']));
     expect(buildKey(['a', 'b'])).not.toBe(buildKey(['ab']));
     expect(buildKey(['a', 'b'])).not.toBe(buildKey(['b', 'a']));

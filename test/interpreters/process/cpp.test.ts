@@ -43,7 +43,7 @@ describe.skipIf(skip)('a C++ program', () => {
     }
   });
 
-  it('ends as it does', async () => {
+  it('gives its own exit code and signal', async () => {
     const { run } = openSession(cpp);
     expect((await run('int main() { return 7; }')).exitCode).toBe(7);
     expect((await run('#include <csignal>\nint main() { raise(SIGSEGV); }')).signal).toBe('SIGSEGV');

@@ -18,7 +18,7 @@ describe('the languages', () => {
     for (const alias of aliases) expect(languageOf(alias)?.name).toBe(name);
   });
 
-  it('have no other', () => {
+  it('have no other aliases', () => {
     for (const lang of ['', 'rust', 'py', 'c', '__proto__', 'constructor']) expect(languageOf(lang)).toBeUndefined();
   });
 
@@ -44,7 +44,7 @@ describe('the languages', () => {
 });
 
 describe('a file that user code may have made', () => {
-  it('is read if it is one', async () => {
+  it('is read if it is a regular file', async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'sub'));
     writeFileSync(join(folder, 'sub', 'a'), 'text');
@@ -52,12 +52,12 @@ describe('a file that user code may have made', () => {
     expect(file.kind === 'file' && file.bytes.toString()).toBe('text');
   });
 
-  it('is told from one that is not there', async () => {
+  it('is told apart from a file that is not there', async () => {
     const folder = temporaryFolder();
     for (const name of ['b', 'b/c']) expect(await readUserFile(folder, name, 10)).toEqual({ kind: 'absent' });
   });
 
-  it('is not read if it is something else, larger, or elsewhere', async () => {
+  it('is not read if it is no regular file, too large, or outside of the workspace', async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'sub'));
     writeFileSync(join(folder, 'large'), 'more than ten');

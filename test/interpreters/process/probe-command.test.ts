@@ -21,7 +21,7 @@ function put(name: string, script: string, into = folder): string {
   return path;
 }
 
-describe('a command', () => {
+describe('a command that is looked for', () => {
   it('is found on PATH, with its version', async () => {
     const path = put('tool', 'echo "tool 1.2.3 (build 4)"; echo more');
     expect(await probeCommand(question)).toEqual({ path, version: '1.2.3', says: 'tool 1.2.3 (build 4)' });
@@ -38,7 +38,7 @@ describe('a command', () => {
     }
   });
 
-  it('that is broken makes room for the next on PATH', async () => {
+  it('that is broken is passed over for the next on PATH', async () => {
     const second = temporaryFolder();
     vi.stubEnv('PATH', [folder, second].join(delimiter));
     put('tool', 'exit 1');
@@ -75,7 +75,7 @@ describe('a command', () => {
   });
 });
 
-describe('versions', () => {
+describe('the version that a command tells', () => {
   it.each([
     ['g++', 'g++ (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) 2022', 'g++ 12.2.0'],
     ['g++', 'Apple clang version 15.0.0 (clang-1500.3.9.4)\nTarget: arm64', 'clang++ 15.0.0'],
@@ -87,7 +87,7 @@ describe('versions', () => {
     expect(await cpp.probe()).toEqual({ path, version });
   });
 
-  it('of Go', async () => {
+  it('is found for Go', async () => {
     const path = put('go', 'echo "go version go1.26.8 linux/amd64"');
     expect(await go.probe()).toEqual({ path, version: '1.26.8' });
   });

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { Language, Plan, Source, Step } from '../../../src/interpreters/process/language.ts';
+import type { Language, ProgramPlan, ProgramStep, Source } from '../../../src/interpreters/process/language.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 export interface Result {
@@ -14,7 +14,7 @@ export interface Result {
   stderr: string;
   /** The kinds of the steps that the plan had. */
   steps: string[];
-  plan: Plan;
+  plan: ProgramPlan;
 }
 
 export interface Options {
@@ -30,7 +30,7 @@ export interface Session {
   workspace: string;
   cache: string;
   run(code: string, options?: Options): Promise<Result>;
-  plan(code: string, options?: Options): Promise<{ plan: Plan; program: string }>;
+  plan(code: string, options?: Options): Promise<{ plan: ProgramPlan; program: string }>;
 }
 
 export function openSession(language: Language, cache = temporaryFolder()): Session {
@@ -91,7 +91,7 @@ function bubblewrapOver(cache: string): string[] {
   return ['bwrap', '--dev-bind', '/', '/', '--ro-bind', cache, cache, '--'];
 }
 
-async function runStep({ argv, env }: Step, cwd: string, base: Record<string, string>) {
+async function runStep({ argv, env }: ProgramStep, cwd: string, base: Record<string, string>) {
   const [command = '', ...args] = argv;
   const child = spawn(command, args, { cwd, env: { ...base, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise<{ exitCode: number | null; signal: string | null }>((resolve, reject) => {

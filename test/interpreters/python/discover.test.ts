@@ -103,7 +103,7 @@ describe("the SDKs of JetBrains' IDEs", () => {
     expect(names()).toEqual(['.venv']);
   });
 
-  it('in a file that is no table are none', () => {
+  it('are none in a file that is no table of SDKs', () => {
     const folder = join(home, '.config', 'JetBrains', 'PyCharm2024.1', 'options');
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'jdk.table.xml'), '<jdk><name value="half');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Ending, InterpreterEvent } from '../../../src/interpreters/interpreter.ts';
+import type { ExitReport, InterpreterEvent } from '../../../src/interpreters/interpreter.ts';
 import { parseMessage, toEvent } from '../../../src/interpreters/python/messages.ts';
 
 const eventOf = (message: object): InterpreterEvent | undefined => {
@@ -21,7 +21,7 @@ const done = {
 };
 const death = { exit: null, signal: 'SIGSEGV', oom: false, cpu: 4, peak: 5 };
 
-function endingOf(different: object): Ending | undefined {
+function endingOf(different: object): ExitReport | undefined {
   const event = eventOf({ ...done, ...different });
   return event?.kind === 'done' ? event.ending : undefined;
 }
@@ -78,7 +78,7 @@ describe('a message that makes no sense', () => {
   });
 });
 
-describe('an output', () => {
+describe('a message with an output', () => {
   it('is what was printed', () => {
     expect(eventOf({ ev: 'stream', seq: 1, id: '2', name: 'stderr', text: 'x' })).toEqual({
       kind: 'output',
@@ -124,8 +124,8 @@ describe('an output', () => {
   });
 });
 
-describe('a question', () => {
-  it('for a package is an event of its execution', () => {
+describe('a message that asks something', () => {
+  it('for a missing package is an event of its execution', () => {
     expect(eventOf({ ev: 'install', seq: 4, id: '2', name: 'yaml' })).toEqual({
       kind: 'missing-package',
       id: '2',
@@ -134,14 +134,14 @@ describe('a question', () => {
     });
   });
 
-  it('that the server had is no event of an execution', () => {
+  it('or answers the server is no event of an execution', () => {
     expect(eventOf({ ev: 'variables', seq: 1, id: 'variables-1', variables: [] })).toBeUndefined();
     expect(eventOf({ ev: 'reset', seq: 1, id: 'reset-1', worker: 5, generation: 2 })).toBeUndefined();
     expect(eventOf({ ev: 'restarted', seq: 1, worker: 5, generation: 2, idle: true, death })).toBeUndefined();
   });
 });
 
-describe('the greeting', () => {
+describe('the hello message', () => {
   const hello = {
     ev: 'hello',
     pid: 1,
@@ -163,8 +163,8 @@ describe('the greeting', () => {
   });
 });
 
-describe('an ending', () => {
-  it('in good order', () => {
+describe('the end of an execution', () => {
+  it('is ok if it ended in good order', () => {
     expect(eventOf(done)).toStrictEqual({
       kind: 'done',
       id: '3',
@@ -212,8 +212,8 @@ describe('an ending', () => {
   });
 });
 
-describe('variables', () => {
-  it('have only what is known of them', () => {
+describe('the list of variables', () => {
+  it('has only the fields that are known of each', () => {
     const variables = [
       { name: 'a', type: 'int', preview: '1' },
       { name: 'df', type: 'pandas.DataFrame', shape: [2, 3], bytes: 100 },

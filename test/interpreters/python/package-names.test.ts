@@ -53,7 +53,7 @@ describe('a name in an import statement', () => {
   });
 });
 
-describe('a slip', () => {
+describe('a misspelt module name', () => {
   it.each([
     ['reqeusts', 'requests'],
     ['request', 'requests'],
@@ -67,22 +67,22 @@ describe('a slip', () => {
     expect(resolvePackage(module)).toEqual({ kind: 'misspelt', suggestion });
   });
 
-  it('of a name with dots is one of its first part', () => {
+  it('with dots is judged by its first part', () => {
     expect(resolvePackage('pandsa.core')).toEqual({ kind: 'misspelt', suggestion: 'pandas' });
   });
 
-  it('is not seen in a short name, where every other name is near', () => {
+  it('is not suspected if it is short, where every other name is near', () => {
     expect(resolvePackage('xyz').kind).toBe('unknown');
     expect(resolvePackage('abc').kind).toBe('unknown');
   });
 
-  it('of two letters is seen only in a long name', () => {
+  it('that differs in two letters is suspected only if it is long', () => {
     expect(resolvePackage('transfromesr').kind).toBe('misspelt');
     expect(resolvePackage('pnadsa').kind).toBe('unknown');
   });
 });
 
-describe('the table', () => {
+describe('the table of package names', () => {
   it('resolves each of its imports to the distribution that it names', () => {
     for (const [module, distribution] of Object.entries(table.imports)) {
       expect(resolvePackage(module), module).toEqual({ kind: 'known', distribution });

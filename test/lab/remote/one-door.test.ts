@@ -6,7 +6,7 @@ import { readConfig } from '../../../src/config.ts';
 import { createLabInterpreters } from '../../../src/lab/labs/lab-interpreters.ts';
 import { createLabs } from '../../../src/lab/labs/labs.ts';
 import { type AdmissionOptions, createAdmission } from '../../../src/sessions/admission.ts';
-import type { ExecutionRecord } from '../../../src/sessions/record.ts';
+import type { ExecutionRecord } from '../../../src/sessions/execution-record.ts';
 import { createSessions } from '../../../src/sessions/sessions.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { createFakeLabWithPython } from '../fake-lab.ts';
@@ -34,7 +34,7 @@ async function open(limits: Partial<AdmissionOptions> = {}) {
     paths: { data, cache: join(folder, 'cache'), runtime: join(folder, 'run') },
     project: folder,
     admission,
-    elsewhere: createLabInterpreters(labs),
+    labInterpreters: createLabInterpreters(labs),
   });
   onTestFinished(async () => {
     await sessions.close();

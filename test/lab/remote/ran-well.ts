@@ -1,6 +1,6 @@
 /** What a service tells of an execution that ended well. */
 
-import type { EndedRun } from '../../../src/sessions/execution-events.ts';
+import type { EndedRun } from '../../../src/interpreters/execution-events.ts';
 
 export const RAN_WELL: EndedRun = {
   outcome: 'ok',

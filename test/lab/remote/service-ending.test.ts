@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { EndedRun } from '../../../src/interpreters/execution-events.ts';
 import { endingOf } from '../../../src/lab/remote/service-ending.ts';
-import { judge } from '../../../src/sessions/ending.ts';
-import type { EndedRun } from '../../../src/sessions/execution-events.ts';
+import { endingFrom } from '../../../src/sessions/ending.ts';
 import { RAN_WELL as WELL } from './ran-well.ts';
 
 const badly = (reason: string, more: Partial<EndedRun> = {}): EndedRun => ({
@@ -37,7 +37,7 @@ describe('judged here, an ending at a service has the outcome, the reason, the e
     ['oom', badly('oom', { ...dead, code: 137, signal: 'SIGKILL' })],
     ['broken-channel', badly('broken-channel', dead)],
   ])('%s', (code, run) => {
-    const verdict = judge(endingOf(run, { errorName: 'ValueError' }).ending, { timeout: 1, maxOutput: 10 });
+    const verdict = endingFrom(endingOf(run, { errorName: 'ValueError' }).ending, { timeout: 1, maxOutput: 10 });
     expect([verdict.outcome, verdict.reason?.code ?? 'ok', verdict.exitCode, verdict.variablesSurvived]).toEqual([
       run.outcome,
       code,

@@ -11,10 +11,10 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { CuvetteError } from '../../../src/errors.ts';
-import type { ExecutionRecord } from '../../../src/sessions/record.ts';
+import type { ExecutionRecord } from '../../../src/sessions/execution-record.ts';
 import { createSessions, type Sessions } from '../../../src/sessions/sessions.ts';
+import type { Principal } from '../../../src/surfaces/caller.ts';
 import { createMcpHttp, type McpHttp } from '../../../src/surfaces/mcp/http.ts';
-import type { Principal } from '../../../src/surfaces/rest/caller.ts';
 import { TOOLS } from '../../../src/tools/registry.ts';
 import { ROOT, type Structured, useHome, waitFor } from '../../e2e/harness.ts';
 

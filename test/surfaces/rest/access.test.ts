@@ -7,8 +7,8 @@ import { type CryptoKey, exportJWK, exportPKCS8, exportSPKI, generateKeyPair, Si
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
+import type { RestEnv } from '../../../src/surfaces/caller.ts';
 import { createAccess, isPublic, NOBODY } from '../../../src/surfaces/rest/access.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 

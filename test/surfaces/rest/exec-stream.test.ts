@@ -4,9 +4,9 @@ import { CuvetteError } from '../../../src/errors.ts';
 import { openSpills } from '../../../src/files/spill.ts';
 import type { Output } from '../../../src/interpreters/interpreter.ts';
 import { createLog } from '../../../src/log.ts';
-import type { CallRequest, RunningCall } from '../../../src/sessions/calls.ts';
-import type { ExecutionRecord } from '../../../src/sessions/record.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
+import type { ExecutionRecord } from '../../../src/sessions/execution-record.ts';
+import type { RunningServiceCall, ServiceCallRequest } from '../../../src/sessions/service-calls.ts';
+import type { RestEnv } from '../../../src/surfaces/caller.ts';
 import { streamRoutes } from '../../../src/surfaces/rest/exec-stream.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 import { createStreamLogs } from '../../../src/surfaces/rest/stream-logs.ts';
@@ -16,7 +16,7 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 const SESSION = 'a-session-of-21-chars';
 
 interface Started {
-  request: CallRequest;
+  request: ServiceCallRequest;
   interrupted: number[];
   print(text: string): void;
   end(record?: Partial<ExecutionRecord>): void;
@@ -31,7 +31,7 @@ async function open() {
   /** Executions that were interrupted in a session that was opened for it. */
   const restarted: number[] = [];
 
-  async function start(request: CallRequest): Promise<RunningCall> {
+  async function start(request: ServiceCallRequest): Promise<RunningServiceCall> {
     const refusal = refusals.shift();
     if (refusal) throw refusal;
     const record = makeRecord({ session: SESSION, number: started.length + 1, state: 'running', outputs: [] });
@@ -60,7 +60,7 @@ async function open() {
       print: (text) => listener({ type: 'stream', name: 'stdout', text }),
       end: (ended) => finish(Object.assign(record, { state: 'done' }, ended)),
     });
-    return call as unknown as RunningCall;
+    return call as unknown as RunningServiceCall;
   }
 
   const options = {

@@ -14,9 +14,9 @@ import fc from 'fast-check';
 import { nanoid } from 'nanoid';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CuvetteError } from '../../../src/errors.ts';
-import { openFileStore, type StoredFile } from '../../../src/files/store.ts';
+import { openFileStore, type StoredFile } from '../../../src/files/file-store.ts';
 import { packageFile } from '../../../src/package-root.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
+import type { RestEnv } from '../../../src/surfaces/caller.ts';
 import { fileRoutes } from '../../../src/surfaces/rest/file-routes.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
@@ -851,7 +851,7 @@ describe('200 MB over a connection', () => {
     const program = `import { register } from 'node:module';
       register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hooks)}));
       const { fileRoutes } = await import(${source('surfaces/rest/file-routes.ts')});
-      const { openFileStore } = await import(${source('files/store.ts')});
+      const { openFileStore } = await import(${source('files/file-store.ts')});
       const { serve } = await import('@hono/node-server');
       const { Hono } = await import('hono');
       const files = openFileStore({ folder: process.env.FOLDER });

@@ -2,8 +2,8 @@ import { Hono } from 'hono';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
+import type { RestEnv } from '../../../src/surfaces/caller.ts';
 import { createAccess } from '../../../src/surfaces/rest/access.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
 import { checkHostAndOrigin } from '../../../src/surfaces/rest/host-and-origin.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 

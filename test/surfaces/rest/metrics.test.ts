@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { CuvetteError } from '../../../src/errors.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
+import type { RestEnv } from '../../../src/surfaces/caller.ts';
 import { createMetrics } from '../../../src/surfaces/rest/metrics.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 import { createRegistry } from '../../../src/surfaces/rest/prometheus.ts';

@@ -8,7 +8,7 @@ import { streamText } from 'hono/streaming';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CuvetteError, toCuvetteError } from '../../../src/errors.ts';
-import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
+import type { RestEnv } from '../../../src/surfaces/caller.ts';
 import { notFound, onError, problem, refuseInvalid } from '../../../src/surfaces/rest/problem.ts';
 import { guardJson } from '../../../src/surfaces/rest/request-body.ts';
 import { requestLog } from '../../../src/surfaces/rest/request-log.ts';

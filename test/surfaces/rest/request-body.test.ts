@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import type { RestEnv } from '../../../src/surfaces/rest/caller.ts';
+import type { RestEnv } from '../../../src/surfaces/caller.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 import { guardJson, limitBody } from '../../../src/surfaces/rest/request-body.ts';
 

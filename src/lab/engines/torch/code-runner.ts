@@ -1,10 +1,10 @@
 /** Runs code in the Python that holds the model, under run names that callers give and can interrupt. Runs are queued; one that is interrupted in the queue never starts. */
 
-import type { Ending } from '../../../interpreters/interpreter.ts';
+import type { ExitReport } from '../../../interpreters/interpreter.ts';
 import type { CodeRunner } from '../../core/code-runner.ts';
 import type { TorchInterpreter } from './torch-interpreter.ts';
 
-const NEVER_BEGAN: Ending = {
+const NEVER_BEGAN: ExitReport = {
   status: 'error',
   errorName: 'KeyboardInterrupt',
   stopped: { why: 'cancelled', rung: 'interrupted' },

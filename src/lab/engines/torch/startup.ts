@@ -2,7 +2,7 @@
 
 import { dirname } from 'node:path';
 import { CuvetteError, type ErrorCode } from '../../../errors.ts';
-import type { Ending, Output } from '../../../interpreters/interpreter.ts';
+import type { ExitReport, Output } from '../../../interpreters/interpreter.ts';
 import { packageFile } from '../../../package-root.ts';
 
 export interface TorchSettings {
@@ -40,7 +40,7 @@ const CODES = ['bad_model', 'runtime_missing', 'too_large'] as const satisfies E
 /** Undefined if it went well. */
 export function readFailure(
   outputs: readonly Output[],
-  ending: Ending,
+  ending: ExitReport,
   id: string,
   python: string,
 ): CuvetteError | undefined {

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../../../errors.ts';
 import type {
-  Ending,
+  ExitReport,
   InterpreterEvent,
   InterpreterState,
   LiveInterpreter,
@@ -53,7 +53,7 @@ export interface ExecuteOptions {
 
 export interface Executed {
   outputs: Output[];
-  ending: Ending;
+  ending: ExitReport;
   /** Of the worker that it ran in. */
   life: number;
 }
@@ -210,7 +210,7 @@ function unheard(): { heard: Promise<string | undefined>; tell(cause: string): v
   };
 }
 
-function causeOf({ exit, signal, oom }: NonNullable<Ending['death']>): string {
+function causeOf({ exit, signal, oom }: NonNullable<ExitReport['death']>): string {
   const how = signal ?? `exit status ${exit}`;
   return oom ? `${how}, as the machine was out of memory` : how;
 }

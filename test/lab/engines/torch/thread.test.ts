@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { openLabThread } from '../../../../src/lab/local/lab-thread.ts';
-import { withoutSecrets } from '../../../../src/sessions/variables.ts';
+import { withoutSecrets } from '../../../../src/sessions/environment-variables.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { openReference } from '../../parity-reference.ts';
 
