@@ -42,7 +42,7 @@ async function open() {
       finish = resolve;
     });
     const call = {
-      shared: { session: { id: SESSION, interrupt: (number: number) => interrupted.push(number) }, isNew: true },
+      sharedSession: { session: { id: SESSION, interrupt: (number: number) => interrupted.push(number) }, isNew: true },
       execution: {
         record,
         transcript: { outputs: [] },
