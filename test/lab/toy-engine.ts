@@ -153,10 +153,9 @@ function run({ prompts, variants, taps = [], logits, surprise }: RunRequest): Va
 function forward(tokens: readonly number[], interventions: readonly Intervention[], length = tokens.length) {
   const seen = new Map<string, number[][]>();
   const hook = (point: HookPoint, rows: number[][]): number[][] => {
+    const here = interventions.filter((one) => same(one.point, point));
     const changed = rows.map((row, at) =>
-      interventions
-        .filter((one) => same(one.point, point) && covers(one.positions, at, length))
-        .reduce((value, one) => apply(one, value), row),
+      here.filter((one) => covers(one.positions, at, length)).reduce((value, one) => apply(one, value), row),
     );
     seen.set(`${point.layer}.${point.place}`, changed);
     return changed;
@@ -164,12 +163,17 @@ function forward(tokens: readonly number[], interventions: readonly Intervention
   let rows = tokens.map((token) => EMBEDDING[token] ?? []);
   for (const layer of [0, 1]) {
     rows = hook({ layer, place: 'resid_pre' }, rows);
-    const attention = rows.map((_, at) => {
-      const subject = rows.slice(0, at).reduce((sum, row) => sum + product(row, NUMBER), 0);
-      return NUMBER.map((value) => (layer === 0 ? value * subject : 0));
+    let subject = 0;
+    const attention = rows.map((row) => {
+      const before = subject;
+      subject += product(row, NUMBER);
+      return NUMBER.map((value) => (layer === 0 ? value * before : 0));
     });
     const mid = add(rows, hook({ layer, place: 'attn_out' }, attention));
-    const mlp = mid.map((row) => OUT.map((value) => (layer === 1 ? 2 * value * Math.tanh(product(row, NUMBER)) : 0)));
+    const mlp = mid.map((row) => {
+      const read = layer === 1 ? Math.tanh(product(row, NUMBER)) : 0;
+      return OUT.map((value) => 2 * value * read);
+    });
     rows = hook({ layer, place: 'resid_post' }, add(mid, hook({ layer, place: 'mlp_out' }, mlp)));
   }
   const final = rows;
@@ -222,11 +226,16 @@ function orthogonal(vector: number[], to: number[]): number[] {
 }
 
 function product(a: number[], b: number[]): number {
-  return a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += (a[i] ?? 0) * (b[i] ?? 0);
+  return sum;
 }
 
 function add(a: number[][], b: number[][]): number[][] {
-  return a.map((row, at) => row.map((value, i) => value + (b[at]?.[i] ?? 0)));
+  return a.map((row, at) => {
+    const other = b[at] ?? [];
+    return row.map((value, i) => value + (other[i] ?? 0));
+  });
 }
 
 function same(a: HookPoint, b: HookPoint): boolean {
@@ -234,7 +243,10 @@ function same(a: HookPoint, b: HookPoint): boolean {
 }
 
 function flat(rows: number[][]): Float32Array {
-  return Float32Array.from(rows.flat());
+  const width = rows[0]?.length ?? 0;
+  const all = new Float32Array(rows.length * width);
+  for (const [index, row] of rows.entries()) all.set(row, index * width);
+  return all;
 }
 
 function largest(values: number[]): number {
