@@ -67,13 +67,21 @@ function vitest(project) {
 
 /** The driver's own tests: on the bare Python, and with IPython, pandas and matplotlib in an environment made for it. */
 function driver({ version, path }, isRich) {
-  const args = ['-m', 'unittest', 'discover', '-v', '-s', 'python/tests', '-p'];
-  const own = { quiet: true, countLine: countUnittest };
-  const bare = { ...own, name: `driver ${version}`, command: path, args: [...args, 'test_[!r]*.py'] };
+  const script = join(ROOT, 'scripts', 'testing', 'driver.mjs');
+  const under = (name, ...args) => ({
+    name,
+    command: process.execPath,
+    args: [script, ...args],
+    quiet: true,
+    countLine: countUnittest,
+  });
+  const bare = under(`driver ${version}`, path);
   if (!isRich) return [bare];
-  const needs = () => prepared('driver', path, version);
   const python = join(cache, `driver-${version}`, 'bin', 'python');
-  return [bare, { ...own, name: `driver ${version}, rich`, command: python, args: [...args, 'test_[rs]*.py'], needs }];
+  return [
+    bare,
+    { ...under(`driver ${version}, rich`, python, 'rich'), needs: () => prepared('driver', path, version) },
+  ];
 }
 
 /** Resolves to why it could not be made, or to nothing. */
