@@ -32,6 +32,8 @@ class Guard:
         self.before = {"oom": 0, "too-many-processes": 0}
         self.worked = 0
         self.is_last = False
+        # A crowd that was killed, until the last of it is gone.
+        self.is_ending = False
         # Whether the session had no room for files left when the execution began, and whether by so much that nothing may write there.
         self.began_full = self.began_far_past = False
 
@@ -72,15 +74,18 @@ class Guard:
 
     def check(self) -> str | None:
         """The limit for which the execution is to be ended, if there is one. Ends the largest process where memory is ours to watch."""
-        self._rank()
+        is_bomb = self._is_bomb()
+        is_crowd = self.group.is_larger_than(CROWD)
+        # Processes that are killed need the processor to end: with only what others leave, that takes minutes.
+        self.is_ending = is_crowd and (self.is_ending or is_bomb)
+        self._rank(is_last=is_crowd and not self.is_ending)
         if self.group.count("memory") is None and self.limits["memory"]:
             self._check_memory()
-        if self._is_bomb():
+        if is_bomb:
             return "too-many-processes"
         return "disk-quota" if self.disk is not None and self.disk.is_over() else None
 
-    def _rank(self) -> None:
-        is_last = self.group.is_larger_than(CROWD)
+    def _rank(self, is_last: bool) -> None:
         if is_last != self.is_last:
             self.is_last = is_last
             self.group.go_last(is_last)
