@@ -1,5 +1,6 @@
 /**
  * The test command: builds, checks, and runs every suite, the Python driver's under each Python there is. `npm test -- NAME…` runs only those suites.
+ * The soak is a command of its own (`npm run test:soak`), which this one runs only on CI or where it is named.
  * What a suite lacks is installed first, without a time limit; where that is not possible the suite is skipped by name, and on CI that is a failure.
  * The last line is the count of tests over all suites: N passed, N failed.
  */
@@ -20,14 +21,28 @@ await withHeartbeat(HEARTBEAT_SECONDS, runAll);
 report();
 
 async function runAll() {
+  const waiting = chosen(suites());
+  if (!waiting) return;
   await installPackages(['bwrap', 'c++', 'venv', 'debootstrap']);
   await installPackages(['docker-compose']); // By itself: what a system does not have keeps it from nothing else.
   const isBuilt = await suite({ name: 'build', command: 'npm', args: ['run', '--silent', 'build'], isStep: true });
   if (!isBuilt) return;
   // Installs wait for the network more than they work: they go on beside the first suites.
   const inLane = createLanes(LANES);
-  const waiting = suites().filter(({ name }) => wanted.length === 0 || wanted.includes(name));
   await Promise.all(waiting.map(({ needs, ...one }, rank) => afterNeeds(needs, one, (work) => inLane(rank, work))));
+}
+
+/** Those that are asked for; nothing if one of them is not there. */
+function chosen(all) {
+  const unknown = wanted.filter((name) => !all.some((one) => one.name === name));
+  if (unknown.length > 0) {
+    const names = all.map(({ name }) => name).join(', ');
+    process.stdout.write(`There is no suite ${unknown.join(', ')}. There are: ${names}\n`);
+    process.exitCode = 64;
+    return undefined;
+  }
+  if (wanted.length > 0) return all.filter(({ name }) => wanted.includes(name));
+  return all.filter(({ isLong = false }) => isCi || !isLong);
 }
 
 /** The longest first; unit tests and checks before all, because they tell most in the shortest time. */
@@ -44,7 +59,7 @@ function suites() {
     { ...vitest('live'), needs: environment },
     { ...vitest('lab'), needs: environment },
     { ...vitest('torch'), needs: () => prepared('torch') },
-    { ...vitest('soak'), needs: confinement },
+    { ...vitest('soak'), needs: confinement, isLong: true },
     {
       ...step('hadolint', join(cache, 'hadolint', 'bin', 'hadolint'), ['Dockerfile']),
       needs: () => prepared('hadolint'),
