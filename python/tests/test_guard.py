@@ -169,6 +169,21 @@ class WithGroups(Folders):
             self.assertIsNone(watching.check())
         self.assertEqual(group.ranks, [True, False])
 
+    def test_crowd_that_is_killed_goes_last_no_more_until_it_is_gone(self):
+        group = Counted(memory=0, pids=0)
+        watching = guarded(group, processes=256)
+        group.size = 256
+        self.assertIsNone(watching.check())
+        group.counts["pids"] = guard.MOST_REFUSALS
+        self.assertEqual(watching.check(), "too-many-processes")
+        watching.begin()  # The next call begins while the last of them are still ending.
+        for group.size in (256, guard.CROWD + 1, guard.CROWD):
+            self.assertIsNone(watching.check())
+        self.assertEqual(group.ranks, [True, False])
+        group.size = 256
+        self.assertIsNone(watching.check())
+        self.assertEqual(group.ranks, [True, False, True])
+
     def test_disk_is_watched_all_the_same(self):
         watching = Guard(Counted(memory=0, pids=0), {**NO_LIMITS, "disk": 10 * MIB})
         watching.watch([self.fd])
