@@ -48,7 +48,7 @@ describe('output', () => {
     const entity_id = freshName();
     const code =
       'from IPython.display import display\nfor n in range(2000): display({"image/png": "A" * 1_000_000, "text/plain": ""}, raw=True)';
-    const { run } = await attack('py', code, { entity_id });
+    const { run } = await attack('py', code, { entity_id, timeout: 20_000 });
     expect(['output-limit', 'oom', 'timeout', 'disk-quota']).toContain(run.reason);
     await expectNextCallWorks(entity_id);
   });

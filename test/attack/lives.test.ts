@@ -293,7 +293,7 @@ describe('an interrupt', () => {
   const SLOW: [string, string][] = [
     ['sleep', 'import time; time.sleep(60)'],
     ['an import', 'open("slow.py", "w").write("import time; time.sleep(60)")\nimport slow'],
-    ['C code', 'import numpy; x = numpy.random.rand(1500, 1500)\nwhile True: x = x @ x / 1500'],
+    ['C code', 'import numpy; x = numpy.random.rand(500, 500)\nwhile True: x = x @ x / 500'],
     ['a lock', 'import threading; x = threading.Lock(); x.acquire(); x.acquire()'],
     ['a child', 'import subprocess; subprocess.run(["sleep", "60"])'],
     ['the end of another', 'try:\n    while True: pass\nfinally:\n    import time; time.sleep(1)'],
