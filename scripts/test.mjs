@@ -55,10 +55,10 @@ function suites() {
     step('check', 'npm', ['run', '--silent', 'check']),
     step('tool reference', 'node', ['scripts/tool-reference.mjs', '--check']),
     step('openapi.json', 'node', ['scripts/openapi.mjs', '--check']),
-    { ...vitest('attack'), needs: confinement },
     { ...vitest('live'), needs: environment },
-    { ...vitest('lab'), needs: environment },
+    { ...vitest('attack'), needs: confinement },
     { ...vitest('torch'), needs: () => prepared('torch') },
+    { ...vitest('lab'), needs: environment },
     { ...vitest('soak'), needs: confinement, isLong: true },
     {
       ...step('hadolint', join(cache, 'hadolint', 'bin', 'hadolint'), ['Dockerfile']),
