@@ -135,7 +135,7 @@ function run({ prompts, variants, taps = [], logits, surprise }: RunRequest): Va
   const all = variants ?? prompts.map((_, prompt) => ({ prompt, interventions: [] }));
   return all.map(({ prompt, interventions }) => {
     const tokens = [...(prompts[prompt] ?? [])];
-    const run = forward(tokens, interventions);
+    const run = interventions.length === 0 ? plainRun(tokens) : forward(tokens, interventions);
     const result: VariantResult = {
       activations: taps.map(({ point, positions }) =>
         flat(resolvePositions(positions, tokens.length).map((at) => run.at(point, at))),
@@ -145,18 +145,28 @@ function run({ prompts, variants, taps = [], logits, surprise }: RunRequest): Va
       const rows = resolvePositions(logits.positions, tokens.length).map((at) => run.logits(at));
       result.logits = flat(rows.map((row) => logits.tokens?.map((token) => row[token] ?? 0) ?? row));
     }
-    if (surprise) result.surprise = surpriseOf(tokens, run.logits, forward(tokens, []).logits);
+    if (surprise) result.surprise = surpriseOf(tokens, run.logits, plainRun(tokens).logits);
     return result;
   });
+}
+
+const plainRuns = new Map<string, ReturnType<typeof forward>>();
+
+/** What it does by itself, which is asked for again and again. */
+function plainRun(tokens: readonly number[]): ReturnType<typeof forward> {
+  const key = tokens.join(' ');
+  const known = plainRuns.get(key) ?? forward(tokens, []);
+  plainRuns.set(key, known);
+  return known;
 }
 
 function forward(tokens: readonly number[], interventions: readonly Intervention[], length = tokens.length) {
   const seen = new Map<string, number[][]>();
   const hook = (point: HookPoint, rows: number[][]): number[][] => {
     const here = interventions.filter((one) => same(one.point, point));
-    const changed = rows.map((row, at) =>
-      here.filter((one) => covers(one.positions, at, length)).reduce((value, one) => apply(one, value), row),
-    );
+    const change = (row: number[], at: number) =>
+      here.filter((one) => covers(one.positions, at, length)).reduce((value, one) => apply(one, value), row);
+    const changed = here.length === 0 ? rows : rows.map(change);
     seen.set(`${point.layer}.${point.place}`, changed);
     return changed;
   };
@@ -177,12 +187,15 @@ function forward(tokens: readonly number[], interventions: readonly Intervention
     rows = hook({ layer, place: 'resid_post' }, add(mid, hook({ layer, place: 'mlp_out' }, mlp)));
   }
   const final = rows;
+  const known = new Map<number, number[]>();
   return {
     at: (point: HookPoint, position: number) => seen.get(`${point.layer}.${point.place}`)?.[position] ?? [],
     logits(position: number) {
       const row = final[position] ?? [];
       const scale = Math.sqrt(product(row, row) / WIDTH + 1e-6);
-      return UNEMBEDDING.map((weights) => product(weights, row) / scale);
+      const logits = known.get(position) ?? UNEMBEDDING.map((weights) => product(weights, row) / scale);
+      known.set(position, logits);
+      return logits;
     },
   };
 }
@@ -211,11 +224,12 @@ function surpriseOf(tokens: number[], logits: (at: number) => number[], base: (a
     const total = Math.log(row.reduce((sum, value) => sum + Math.exp(value), 0));
     return row.map((value) => value - total);
   };
+  const own = tokens.map((_, at) => logs(logits(at)));
   return {
-    logProbabilities: Float32Array.from(tokens.slice(1), (token, at) => logs(logits(at))[token] ?? 0),
+    logProbabilities: Float32Array.from(tokens.slice(1), (token, at) => own[at]?.[token] ?? 0),
     divergences: Float32Array.from(tokens, (_, at) => {
-      const [own, other] = [logs(logits(at)), logs(base(at))];
-      return other.reduce((sum, value, i) => sum + Math.exp(value) * (value - (own[i] ?? 0)), 0);
+      const other = logs(base(at));
+      return other.reduce((sum, value, i) => sum + Math.exp(value) * (value - (own[at]?.[i] ?? 0)), 0);
     }),
   };
 }
