@@ -4,7 +4,10 @@ import { type Project, sortTests } from './test/projects.ts';
 const sorted = [...sortTests()];
 
 /** How long a test may take is set only to end one that hangs: no outcome rests on how fast the machine is. */
-function project(name: Project, { workers = 2, minutes = 5, setup = ['test/global-setup.ts'], isolate = true } = {}) {
+function project(
+  name: Project,
+  { workers = 2, minutes = 5, setup = ['test/global-setup.ts'], isolate = true, env = {} } = {},
+) {
   const include = sorted.flatMap(([file, its]) => (its === name ? [file] : []));
   return {
     extends: true as const,
@@ -13,6 +16,7 @@ function project(name: Project, { workers = 2, minutes = 5, setup = ['test/globa
       include,
       globalSetup: setup,
       isolate,
+      env,
       maxWorkers: workers,
       testTimeout: minutes * 60_000,
       hookTimeout: minutes * 60_000,
@@ -44,6 +48,8 @@ export default defineConfig({
         setup: ['test/global-setup.ts', 'test/lab/engines/torch/global-setup.ts'],
         workers: 1,
         minutes: 10,
+        // Threads of models as small as these spend their time waiting for each other, which takes the processor from all others.
+        env: { OMP_NUM_THREADS: '1' },
       }),
       // Thousands of mixed calls. CUVETTE_SOAK says how many.
       project('soak', { workers: 1, minutes: 30 }),

@@ -14,7 +14,11 @@ export function print(rows) {
     limit === 0 ? '0' : fraction(limit),
     isMet ? 'yes' : 'NO',
   ]);
-  const table = [['what', 'Cuvette', 'beside it', 'ratio', 'at most', 'met'], ...shown];
+  printTable([['what', 'Cuvette', 'beside it', 'ratio', 'at most', 'met'], ...shown]);
+}
+
+/** Its first row names the columns. */
+export function printTable(table) {
   const widths = table[0].map((_, column) => Math.max(...table.map((cells) => cells[column].length)));
   for (const cells of table)
     process.stdout.write(`${cells.map((cell, column) => cell.padEnd(widths[column])).join('  ')}\n`);

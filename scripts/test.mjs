@@ -1,5 +1,6 @@
 /**
  * The test command: builds, checks, and runs every suite, the Python driver's under each Python there is. `npm test -- NAME…` runs only those suites.
+ * The soak is a command of its own (`npm run test:soak`), which this one runs only on CI or where it is named.
  * What a suite lacks is installed first, without a time limit; where that is not possible the suite is skipped by name, and on CI that is a failure.
  * The last line is the count of tests over all suites: N passed, N failed.
  */
@@ -20,14 +21,28 @@ await withHeartbeat(HEARTBEAT_SECONDS, runAll);
 report();
 
 async function runAll() {
+  const waiting = chosen(suites());
+  if (!waiting) return;
   await installPackages(['bwrap', 'c++', 'venv', 'debootstrap']);
   await installPackages(['docker-compose']); // By itself: what a system does not have keeps it from nothing else.
   const isBuilt = await suite({ name: 'build', command: 'npm', args: ['run', '--silent', 'build'], isStep: true });
   if (!isBuilt) return;
   // Installs wait for the network more than they work: they go on beside the first suites.
   const inLane = createLanes(LANES);
-  const waiting = suites().filter(({ name }) => wanted.length === 0 || wanted.includes(name));
   await Promise.all(waiting.map(({ needs, ...one }, rank) => afterNeeds(needs, one, (work) => inLane(rank, work))));
+}
+
+/** Those that are asked for; nothing if one of them is not there. */
+function chosen(all) {
+  const unknown = wanted.filter((name) => !all.some((one) => one.name === name));
+  if (unknown.length > 0) {
+    const names = all.map(({ name }) => name).join(', ');
+    process.stdout.write(`There is no suite ${unknown.join(', ')}. There are: ${names}\n`);
+    process.exitCode = 64;
+    return undefined;
+  }
+  if (wanted.length > 0) return all.filter(({ name }) => wanted.includes(name));
+  return all.filter(({ isLong = false }) => isCi || !isLong);
 }
 
 /** The longest first; unit tests and checks before all, because they tell most in the shortest time. */
@@ -39,11 +54,11 @@ function suites() {
     vitest('unit'),
     step('check', 'npm', ['run', '--silent', 'check']),
     step('references', 'node', ['scripts/references.mjs', '--check']),
-    { ...vitest('attack'), needs: confinement },
     { ...vitest('live'), needs: environment },
-    { ...vitest('lab'), needs: environment },
+    { ...vitest('attack'), needs: confinement },
     { ...vitest('torch'), needs: () => prepared('torch') },
-    { ...vitest('soak'), needs: confinement },
+    { ...vitest('lab'), needs: environment },
+    { ...vitest('soak'), needs: confinement, isLong: true },
     {
       ...step('hadolint', join(cache, 'hadolint', 'bin', 'hadolint'), ['Dockerfile']),
       needs: () => prepared('hadolint'),
@@ -70,13 +85,21 @@ function vitest(project) {
 
 /** The driver's own tests: on the bare Python, and with IPython, pandas and matplotlib in an environment made for it. */
 function driver({ version, path }, isRich) {
-  const args = ['-m', 'unittest', 'discover', '-v', '-s', 'python/tests', '-p'];
-  const own = { quiet: true, countLine: countUnittest };
-  const bare = { ...own, name: `driver ${version}`, command: path, args: [...args, 'test_[!r]*.py'] };
+  const script = join(ROOT, 'scripts', 'testing', 'driver.mjs');
+  const under = (name, ...args) => ({
+    name,
+    command: process.execPath,
+    args: [script, ...args],
+    quiet: true,
+    countLine: countUnittest,
+  });
+  const bare = under(`driver ${version}`, path);
   if (!isRich) return [bare];
-  const needs = () => prepared('driver', path, version);
   const python = join(cache, `driver-${version}`, 'bin', 'python');
-  return [bare, { ...own, name: `driver ${version}, rich`, command: python, args: [...args, 'test_[rs]*.py'], needs }];
+  return [
+    bare,
+    { ...under(`driver ${version}, rich`, python, 'rich'), needs: () => prepared('driver', path, version) },
+  ];
 }
 
 /** Resolves to why it could not be made, or to nothing. */

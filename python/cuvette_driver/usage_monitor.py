@@ -31,6 +31,8 @@ class UsageMonitor:
         self.before = {"oom": 0, "too-many-processes": 0}
         self.worked = 0
         self.is_last = False
+        # Whether many processes were killed, and the last of them are not gone yet.
+        self.is_ending = False
         # Whether the disk quota was used up when the execution began, and whether by so much that nothing may be written.
         self.was_full_at_start = self.was_far_over_at_start = False
 
@@ -71,15 +73,18 @@ class UsageMonitor:
 
     def check(self) -> str | None:
         """Gives the limit for which the execution is to be ended, if there is one. Kills the largest process itself where no control group limits memory."""
-        self._adjust_weight()
+        is_fork_bomb = self._is_fork_bomb()
+        are_many = self.group.is_larger_than(MANY_PROCESSES)
+        # Killed processes need the processor to end: with the least weight, that takes minutes on a busy machine.
+        self.is_ending = are_many and (self.is_ending or is_fork_bomb)
+        self._adjust_weight(is_last=are_many and not self.is_ending)
         if self.group.count("memory") is None and self.limits["memory"]:
             self._check_memory()
-        if self._is_fork_bomb():
+        if is_fork_bomb:
             return "too-many-processes"
         return "disk-quota" if self.disk is not None and self.disk.is_over() else None
 
-    def _adjust_weight(self) -> None:
-        is_last = self.group.is_larger_than(MANY_PROCESSES)
+    def _adjust_weight(self, is_last: bool) -> None:
         if is_last != self.is_last:
             self.is_last = is_last
             self.group.use_least_weight(is_last)

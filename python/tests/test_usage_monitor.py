@@ -171,6 +171,21 @@ class WithGroups(Folders):
             self.assertIsNone(monitor.check())
         self.assertEqual(group.ranks, [True, False])
 
+    def test_killed_fork_bomb_loses_the_least_weight_until_its_last_process_is_gone(self):
+        group = Counted(memory=0, pids=0)
+        monitor = monitored(group, processes=256)
+        group.size = 256
+        self.assertIsNone(monitor.check())
+        group.counts["pids"] = usage_monitor.MOST_REFUSALS
+        self.assertEqual(monitor.check(), "too-many-processes")
+        monitor.begin()  # The next call begins while the last of them are still ending.
+        for group.size in (256, usage_monitor.MANY_PROCESSES + 1, usage_monitor.MANY_PROCESSES):
+            self.assertIsNone(monitor.check())
+        self.assertEqual(group.ranks, [True, False])
+        group.size = 256
+        self.assertIsNone(monitor.check())
+        self.assertEqual(group.ranks, [True, False, True])
+
     def test_disk_quota_is_checked_beside_control_groups(self):
         monitor = UsageMonitor(Counted(memory=0, pids=0), {**NO_LIMITS, "disk": 10 * MIB})
         monitor.watch_folders([self.fd])

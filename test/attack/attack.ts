@@ -4,10 +4,10 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, expect, onTestFinished } from 'vitest';
-import { createHome, type Home, kill } from '../e2e/harness.ts';
-import { type Caller, type ExecAnswer, nameOf, ok, type Service, startService } from '../e2e/http/service.ts';
+import { createHome, type Home, kill, nameOf } from '../e2e/harness.ts';
+import { type Caller, type ExecAnswer, ok, type Service, startService } from '../e2e/http/service.ts';
+import { createBystander, isLatencyAsked } from './bystander.ts';
 import { extraOf, pidsAround, settled, steadyTraceOf, traceOf } from './traces.ts';
 
 export const KEY = 'attack-key-5d1c9a7e40';
@@ -22,7 +22,7 @@ export const SMALL_LIMITS = {
   CUVETTE_SESSION_PROCESSES: '64',
   CUVETTE_SESSION_QUOTA: '256MiB',
   CUVETTE_SESSION_FILE_COUNT: '5000',
-  CUVETTE_TIMEOUT: '20',
+  CUVETTE_TIMEOUT: '200',
   CUVETTE_MAX_OUTPUT: String(MAX_OUTPUT),
 };
 
@@ -59,6 +59,8 @@ export function freshName(): string {
 }
 
 interface Settings {
+  /** Whether another caller is called all the while, where it is asked how long that one waits. */
+  hasBystander?: boolean;
   args?: string[];
   env?: Record<string, string | undefined>;
 }
@@ -66,7 +68,10 @@ interface Settings {
 type Ending = () => void | Promise<void>;
 
 /** A service for the attacks of a file, after which nothing of it is left. */
-export async function useTarget({ args = [], env = {} }: Settings = {}, endings: Ending[] = []): Promise<Service> {
+export async function useTarget(
+  { hasBystander = true, args = [], env = {} }: Settings = {},
+  endings: Ending[] = [],
+): Promise<Service> {
   const home = createHome();
   const started: { service?: Service } = {};
   // All of them, whatever the ones before have found.
@@ -85,8 +90,14 @@ export async function useTarget({ args = [], env = {} }: Settings = {}, endings:
     }
     if (problems.length > 0) throw problems[0];
   });
-  started.service = await orClose(home, startService({ home, args, env: { CUVETTE_API_KEY: KEY, ...env } }));
-  return started.service;
+  const service = await orClose(home, startService({ home, args, env: { CUVETTE_API_KEY: KEY, ...env } }));
+  started.service = service;
+  if (hasBystander && isLatencyAsked) {
+    const bystander = await orClose(home, createBystander(service.as({ 'x-api-key': KEY })));
+    endings.unshift(() => bystander.stop());
+    await bystander.begin();
+  }
+  return service;
 }
 
 /** What goes wrong before the first test leaves no service behind: a file without tests has no end to clean up in. */
@@ -102,7 +113,7 @@ async function orClose<T>(home: Home, work: Promise<T>): Promise<T> {
 /** One that confines, with small limits. Each test ends with the bystander unharmed, and the file with nothing left behind. */
 export async function useConfined({ args = [], env = {} }: Settings = {}): Promise<Attacked> {
   const endings: Ending[] = [];
-  const settings = { args: ['--sandbox', 'on', ...args], env: { ...SMALL_LIMITS, ...env } };
+  const settings = { hasBystander: false, args: ['--sandbox', 'on', ...args], env: { ...SMALL_LIMITS, ...env } };
   const service = await useTarget(settings, endings);
   const caller = service.as({ 'x-api-key': KEY });
   const { home } = service;
@@ -146,8 +157,9 @@ async function observe(service: Service, caller: Caller, endings: Ending[]) {
     const { session_id } = await caller.exec({ lang, code: lang === 'py' ? '1' : 'true' });
     ok(await caller.send('DELETE', `/sessions/${session_id}`));
   }
-  const bystander = await startBystander(caller);
+  const bystander = await createBystander(caller);
   const before = await steadyTraceOf(service.home);
+  await bystander.begin();
 
   afterEach(async () => {
     const ended = [...sessions];
@@ -156,10 +168,7 @@ async function observe(service: Service, caller: Caller, endings: Ending[]) {
     expect(bystander.takeFailures(), 'what the bystander saw').toEqual([]);
   });
   endings.push(async () => {
-    const { calls, p99, worst, during } = await bystander.stop();
-    console.log(
-      `bystander: ${calls} calls answered, 99 % of them within ${Math.round(p99)} ms, the slowest in ${Math.round(worst)} ms, during: ${during}`,
-    );
+    await bystander.stop();
     expect(await settled(() => extraOf(before, traceOf(service.home))), 'what is left behind').toEqual([]);
   });
 
@@ -191,50 +200,6 @@ export function expectLimit(
   expect([reason].flat(), `${run.message} ${stderr.slice(0, 2000)}`).toContain(run.reason);
   expect(run.message).toMatch(limit);
   expect(run.code).not.toBe(0);
-}
-
-/** Another caller's session, whose variables must survive and whose every answer must come. */
-async function startBystander(caller: Caller) {
-  const entity_id = 'bystander';
-  const mark = crypto.randomUUID();
-  await caller.python(`mark = "${mark}"; count = 0`, { entity_id });
-  const failures: string[] = [];
-  const result = { calls: 0, worst: 0, during: '' };
-  const delays: number[] = [];
-  let isOver = false;
-
-  async function callOnce(): Promise<void> {
-    const began = performance.now();
-    const during = expect.getState().currentTestName ?? 'the start';
-    try {
-      const { stdout, stderr } = await caller.python('count += 1; print(mark, count)', { entity_id });
-      result.calls += 1;
-      const expected = `${mark} ${result.calls}\n`;
-      if (stdout !== expected) failures.push(`${JSON.stringify(stdout)} for ${JSON.stringify(expected)} ${stderr}`);
-    } catch (error) {
-      failures.push(String(error));
-    }
-    const delay = performance.now() - began;
-    delays.push(delay);
-    if (delay > result.worst) Object.assign(result, { worst: delay, during });
-  }
-
-  const loop = (async () => {
-    while (!isOver) {
-      await callOnce();
-      await sleep(50);
-    }
-  })();
-
-  return {
-    takeFailures: () => failures.splice(0),
-    async stop() {
-      isOver = true;
-      await loop;
-      delays.sort((a, b) => a - b);
-      return { ...result, p99: delays[Math.floor(delays.length * 0.99)] ?? Number.NaN };
-    },
-  };
 }
 
 /** Listens on an abstract socket of this machine for the time of a test, and tells its name. */

@@ -11,7 +11,10 @@ const { attack, expectNextCallWorks } = await useConfined({
 const BOMB = 'import os\nwhile True:\n    try: os.fork()\n    except BaseException: pass';
 const expected = { reason: 'too-many-processes', limit: /processes and threads, 256/ };
 
-test.each([1, 2, 3])('one that swallows its errors, time %d', async () => {
+/** A race shows only now and then. */
+const TIMES = process.env.CI ? [1, 2, 3] : [1];
+
+test.each(TIMES)('one that swallows its errors, time %d', async () => {
   const entity_id = freshName();
   expectLimit(await attack('py', `import numpy, pandas\n${BOMB}`, { entity_id, timeout: HANGS_AFTER }), expected);
   await expectNextCallWorks(entity_id);

@@ -39,7 +39,7 @@ describe('output', () => {
   test('a hundred thousand displays', async () => {
     const entity_id = freshName();
     const code = 'from IPython.display import display\nfor n in range(100_000): display(n)';
-    const { run } = await attack('py', code, { entity_id });
+    const { run } = await attack('py', code, { entity_id, timeout: 8000 });
     expect([null, 'output-limit', 'timeout']).toContain(run.reason);
     await expectNextCallWorks(entity_id);
   });
@@ -48,7 +48,7 @@ describe('output', () => {
     const entity_id = freshName();
     const code =
       'from IPython.display import display\nfor n in range(2000): display({"image/png": "A" * 1_000_000, "text/plain": ""}, raw=True)';
-    const { run } = await attack('py', code, { entity_id });
+    const { run } = await attack('py', code, { entity_id, timeout: 20_000 });
     expect(['output-limit', 'oom', 'timeout', 'disk-quota']).toContain(run.reason);
     await expectNextCallWorks(entity_id);
   });
@@ -67,9 +67,9 @@ describe('time', () => {
     ['#include of /dev/zero', 'cpp', '#include "/dev/zero"\nint main() {}'],
   ])('%s ends at its time, or before', async (_, lang, code) => {
     const entity_id = freshName();
-    const answer = await attack(lang, code, { entity_id, timeout: 4000 });
+    const answer = await attack(lang, code, { entity_id, timeout: 2000 });
     if (/#include "\/dev/.test(code)) expect(['timeout', 'oom', 'exit', 'output-limit']).toContain(answer.run.reason);
-    else expectLimit(answer, { reason: 'timeout', limit: /4 s/ });
+    else expectLimit(answer, { reason: 'timeout', limit: /2 s/ });
     await expectNextCallWorks(entity_id);
   });
 
@@ -90,7 +90,7 @@ describe('time', () => {
     ['an array in the program', 'char x[8L << 30] = {1};\nint main() { return x[5]; }'],
   ])('a compiler led astray by %s', async (_, code) => {
     const entity_id = freshName();
-    const { run } = await attack('cpp', code, { entity_id, timeout: 8000 });
+    const { run } = await attack('cpp', code, { entity_id, timeout: 4000 });
     expect(['oom', 'timeout', 'exit', 'disk-quota']).toContain(run.reason);
     expect(run.code).not.toBe(0);
     await expectNextCallWorks(entity_id);

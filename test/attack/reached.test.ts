@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHome, type Home } from '../e2e/harness.ts';
 import { type Caller, ok, refusalOf, type Service, startService } from '../e2e/http/service.ts';
 import { type AttackAnswer, endConfinedHome, KEY, listenAbstract, SECRET, SMALL_LIMITS, useCount } from './attack.ts';
+import { type Bystander, createBystander, isLatencyAsked } from './bystander.ts';
 
 const count = useCount();
 const homes: Home[] = [];
@@ -82,10 +83,17 @@ describe.each([
 ])('with --sandbox %s', (sandbox, fate) => {
   const isOff = sandbox === 'off';
   let on: Awaited<ReturnType<typeof open>>;
+  let bystander: Bystander | undefined;
   beforeAll(async () => {
     on = await open(['--sandbox', sandbox]);
+    // What is stopped must not be felt by others; what is let through may.
+    if (isLatencyAsked && !isOff) bystander = await createBystander(on.caller);
+    await bystander?.begin();
   });
-  afterAll(() => on.close());
+  afterAll(async () => {
+    await bystander?.stop();
+    await on.close();
+  });
 
   test('the service says so', async () => {
     const { sandbox: said } = ok(await on.caller.get('/health')).json<{ sandbox: string }>();

@@ -21,6 +21,7 @@ const MIB = 2 ** 20;
 const seed = seedOf(process.env.CUVETTE_SEED);
 
 const service = await useTarget({
+  hasBystander: false,
   args: ['--sandbox', 'on'],
   env: {
     ...SMALL_LIMITS,

@@ -3,8 +3,7 @@
 import { type Dirent, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HANGS_AFTER, type Home, parentOf } from '../e2e/harness.ts';
-import { nameOf } from '../e2e/http/service.ts';
+import { HANGS_AFTER, type Home, nameOf, processesOf } from '../e2e/harness.ts';
 
 export interface Trace {
   processes: string[];
@@ -13,6 +12,10 @@ export interface Trace {
   files: string[];
   sharedMemory: string[];
 }
+
+/** Milliseconds between two looks at a service that gets ready, and how many must show the same. */
+const BETWEEN_LOOKS = 200;
+const STEADY_LOOKS = 8;
 
 /** What a database and the note of a log leave of themselves. */
 const PASSING = /\.db(-wal|-shm|-journal)?$|\/log$/;
@@ -61,29 +64,27 @@ export async function settled(look: () => string[]): Promise<string[]> {
   return left;
 }
 
-/** The trace once it does not change any more: what is got ready in the background is ready. */
+/** The trace once it does not change any more, and nobody in it works: what is got ready in the background is ready. */
 export async function steadyTraceOf(home: Home): Promise<Trace> {
   let [last, sameFor] = [traceOf(home), 0];
-  while (sameFor < 60) {
-    await sleep(100);
+  while (sameFor < STEADY_LOOKS) {
+    await sleep(BETWEEN_LOOKS);
     const next = traceOf(home);
-    sameFor = extraOf(last, next).length + extraOf(next, last).length === 0 ? sameFor + 1 : 0;
+    const isSame = extraOf(last, next).length + extraOf(next, last).length === 0;
+    sameFor = isSame && !pidsAround(home).some(isAtWork) ? sameFor + 1 : 0;
     last = next;
   }
   return last;
 }
 
-/** Those that name the home in their command line, environment or mounts, and all below them. */
+/** Whether it runs, waits for its turn to run, or waits for a disk. */
+function isAtWork(pid: number): boolean {
+  return /\) [RD]/.test(read(`/proc/${pid}/stat`));
+}
+
+/** The processes of a home, and all below them. */
 export function pidsAround(home: Home): number[] {
-  const all = readdirSync('/proc').map(Number).filter(Number.isInteger);
-  const named = all.filter(
-    (pid) =>
-      pid !== process.pid &&
-      ['cmdline', 'environ', 'mountinfo'].some((file) => read(`/proc/${pid}/${file}`).includes(home.root)),
-  );
-  const found = new Set(named);
-  const isBelow = (pid: number): boolean => pid > 1 && (found.has(pid) || isBelow(parentOf(pid)));
-  return all.filter((pid) => isBelow(pid) && !/\) [ZX]/.test(read(`/proc/${pid}/stat`)));
+  return processesOf(home.root).map(({ pid }) => pid);
 }
 
 /** Folders of control groups of a zygote, by the home it was seen in: they are known as ours when all its processes are gone. */

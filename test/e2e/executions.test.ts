@@ -35,8 +35,8 @@ describe('order', () => {
     const meet = (mine: string, theirs: string) =>
       `import time, pathlib\npathlib.Path(r"${cwd}/${mine}").touch()\nwhile not pathlib.Path(r"${cwd}/${theirs}").exists(): time.sleep(0.01)\nprint("met")`;
     const answers = await Promise.all([
-      agent.execute(meet('a', 'b'), { timeout: 20 }),
-      other.execute(meet('b', 'a'), { timeout: 20 }),
+      agent.execute(meet('a', 'b'), { timeout: 200 }),
+      other.execute(meet('b', 'a'), { timeout: 200 }),
     ]);
     expect(answers.map(({ text }) => text)).toEqual(['met', 'met']);
     await agent.execute('mine = 1');

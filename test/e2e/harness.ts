@@ -78,8 +78,9 @@ export function createHome(): Home {
     },
     async close() {
       await Promise.all([...agents].map((agent) => agent.close()));
-      for (const { pid, command } of processesOf(root)) if (/ serve --idle /.test(command)) kill(pid, 'SIGTERM');
-      // Without their sockets, keepers end within two seconds and zygotes within five.
+      for (const { pid, command } of processesOf(root))
+        if (/ serve --idle /.test(command) || nameOf(pid) === 'cuvette-zygote') kill(pid, 'SIGTERM');
+      // Without their sockets, keepers end within two seconds.
       rmSync(run, { recursive: true, force: true });
       const left = await leftOvers(root, HANGS_AFTER / 2);
       for (const { pid } of left) kill(pid);
@@ -125,7 +126,8 @@ export function linkTools(folder: string, names: string[]): void {
 /** The processes that have the path of a home, or the id of a session, in their command line, environment or mounts, and all below those; of them, those that run the command. */
 export function processesOf(text: string, command = ''): { pid: number; command: string }[] {
   const all = readdirSync('/proc').map(Number).filter(Number.isInteger);
-  const named = new Set(all.filter((pid) => pid !== process.pid && isNamed(pid, text)));
+  const isMounted = mountedIn(text);
+  const named = new Set(all.filter((pid) => pid !== process.pid && (isMounted(pid) || isCalled(pid, text))));
   const isOurs = (pid: number): boolean => pid > 1 && (named.has(pid) || isOurs(parentOf(pid)));
   return all
     .filter((pid) => isOurs(pid) && isAlive(pid))
@@ -133,18 +135,35 @@ export function processesOf(text: string, command = ''): { pid: number; command:
     .filter((one) => one.command.includes(command));
 }
 
-/** Confined ones are known by their mounts alone: to read the memory of one that is at its limit takes as long as it stands there. */
-function isNamed(pid: number, text: string): boolean {
-  // A mount is told by its path in its own file system, which may begin below /tmp.
-  if (readProc(pid, 'mountinfo').includes(basename(text))) return true;
+/** Whether a process has it among its mounts, which are read once for all that share them: there are hundreds. */
+function mountedIn(text: string): (pid: number) => boolean {
+  const known = new Map<string, boolean>();
+  return (pid) => {
+    const space = linkOf(pid, 'mnt');
+    // A mount is told by its path in its own file system, which may begin below /tmp.
+    const isMounted = known.get(space) ?? readProc(pid, 'mountinfo').includes(basename(text));
+    if (space !== '') known.set(space, isMounted);
+    return isMounted;
+  };
+}
+
+/** Not asked of confined ones, which are known by their mounts: to read the memory of one that is at its limit takes as long as it stands there. */
+function isCalled(pid: number, text: string): boolean {
   return isUnconfined(pid) && ['cmdline', 'environ'].some((file) => readProc(pid, file).includes(text));
 }
 
+const OWN_PIDS = linkOf(process.pid, 'pid');
+
 function isUnconfined(pid: number): boolean {
+  return ['', OWN_PIDS].includes(linkOf(pid, 'pid'));
+}
+
+/** Which namespace a process is in; empty if that cannot be known. */
+function linkOf(pid: number, kind: string): string {
   try {
-    return readlinkSync(`/proc/${pid}/ns/pid`) === readlinkSync('/proc/self/ns/pid');
+    return readlinkSync(`/proc/${pid}/ns/${kind}`);
   } catch {
-    return true;
+    return '';
   }
 }
 
@@ -159,6 +178,11 @@ export function parentOf(pid: number): number {
 
 export function childrenOf(pid: number): number[] {
   return readProc(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+}
+
+/** The name that a process has given itself. */
+export function nameOf(pid: number): string {
+  return readProc(pid, 'comm').trim();
 }
 
 function readProc(pid: number, file: string): string {

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type Agent, processesOf, startAgent, useHome, waitFor } from './harness.ts';
+import { type Agent, HANGS_AFTER, processesOf, startAgent, useHome, waitFor } from './harness.ts';
 
 const PACKAGES = ['humanize', 'python-dotenv', 'tinydb'];
 const NOWHERE = {
@@ -154,7 +154,7 @@ test.each(['/dev/null/nope', '/proc/nope'])(
   'without a folder for the environment (%s), sessions run on plain Python, and say why',
   async (folder) => {
     const other = await startAgent({ home, cwd: home.project(), env: { XDG_CACHE_HOME: folder } });
-    expect((await other.execute('6 * 7', {}, { timeout: 20_000 })).text).toBe('42');
+    expect((await other.execute('6 * 7', {}, { timeout: HANGS_AFTER })).text).toBe('42');
     const info = await waitFor('the reason', async () => {
       const { text } = await other.call('get_session_info');
       return !text.includes('being made') && text;

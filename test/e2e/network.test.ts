@@ -11,7 +11,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { findProgram } from '../../src/search-path.ts';
-import { gone, kill, MAIN, type RunningCli, startCli, useHome, waitFor } from './harness.ts';
+import { gone, HANGS_AFTER, kill, MAIN, type RunningCli, startCli, useHome, waitFor } from './harness.ts';
 
 const WATCHER = fileURLToPath(new URL('watch-network.py', import.meta.url));
 const LONG = 120_000;
@@ -170,7 +170,7 @@ describe.skipIf(!canWatch)('what leaves the machine', { timeout: 2 * LONG }, () 
       UV_HTTP_RETRIES: '0',
     });
     onTestFinished(() => void service.child.kill('SIGINT'));
-    await expect.poll(() => service.stdout(), { timeout: 90_000 }).toMatch(/could not be (made|installed)/);
+    await expect.poll(() => service.stdout(), { timeout: HANGS_AFTER }).toMatch(/could not be (made|installed)/);
     service.child.kill('SIGINT');
     await service.done;
     expect(watch.seen()).toEqual([`name ${INDEX}`]);

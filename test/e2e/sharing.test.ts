@@ -75,7 +75,7 @@ describe('which session a shell gets', () => {
 describe('code of the session itself', () => {
   test('is refused to run in that session, which would wait for itself', async () => {
     const agent = await startAgent({ home, cwd: home.project() });
-    const answer = await agent.execute(`!${RUN} -c 1`, { timeout: 30 });
+    const answer = await agent.execute(`!${RUN} -c 1`, { timeout: 200 });
     expect(answer.structured.outcome).toBe('ok');
     expect(answer.text).toContain('would wait for itself');
     await agent.close();

@@ -50,7 +50,7 @@ describe('the time limit', () => {
     const answer = await other.execute('import time; time.sleep(600)');
     expect(answer.structured.outcome).toBe('timeout');
     expect((await other.execute('time.sleep(0.6)', { timeout: 0 })).structured.outcome).toBe('ok');
-    expect((await other.execute('time.sleep(0.6)', { timeout: 20 })).structured.outcome).toBe('ok');
+    expect((await other.execute('time.sleep(0.6)', { timeout: 200 })).structured.outcome).toBe('ok');
     await other.close();
   });
 
@@ -264,7 +264,7 @@ print(a.pid, b.pid, c.pid)`);
   });
 
   test('endless output ends with a reason, and the session goes on', async () => {
-    const answer = await agent.execute('kept = 6\nwhile True: print("y" * 99)', { timeout: 30 });
+    const answer = await agent.execute('kept = 6\nwhile True: print("y" * 99)', { timeout: 200 });
     expect(answer.structured).toMatchObject({
       outcome: 'error',
       variables_survived: true,

@@ -135,7 +135,7 @@ function run({ prompts, variants, taps = [], logits, surprise }: ForwardRequest)
   const all = variants ?? prompts.map((_, prompt) => ({ prompt, interventions: [] }));
   return all.map(({ prompt, interventions }) => {
     const tokens = [...(prompts[prompt] ?? [])];
-    const run = forward(tokens, interventions);
+    const run = interventions.length === 0 ? plainRun(tokens) : forward(tokens, interventions);
     const result: VariantResult = {
       activations: taps.map(({ point, positions }) =>
         flat(resolvePositions(positions, tokens.length).map((at) => run.at(point, at))),
@@ -145,40 +145,57 @@ function run({ prompts, variants, taps = [], logits, surprise }: ForwardRequest)
       const rows = resolvePositions(logits.positions, tokens.length).map((at) => run.logits(at));
       result.logits = flat(rows.map((row) => logits.tokens?.map((token) => row[token] ?? 0) ?? row));
     }
-    if (surprise) result.surprise = surpriseOf(tokens, run.logits, forward(tokens, []).logits);
+    if (surprise) result.surprise = surpriseOf(tokens, run.logits, plainRun(tokens).logits);
     return result;
   });
+}
+
+const plainRuns = new Map<string, ReturnType<typeof forward>>();
+
+/** What it does by itself, which is asked for again and again. */
+function plainRun(tokens: readonly number[]): ReturnType<typeof forward> {
+  const key = tokens.join(' ');
+  const known = plainRuns.get(key) ?? forward(tokens, []);
+  plainRuns.set(key, known);
+  return known;
 }
 
 function forward(tokens: readonly number[], interventions: readonly Intervention[], length = tokens.length) {
   const seen = new Map<string, number[][]>();
   const hook = (point: HookPoint, rows: number[][]): number[][] => {
-    const changed = rows.map((row, at) =>
-      interventions
-        .filter((one) => same(one.point, point) && covers(one.positions, at, length))
-        .reduce((value, one) => apply(one, value), row),
-    );
+    const here = interventions.filter((one) => same(one.point, point));
+    const change = (row: number[], at: number) =>
+      here.filter((one) => covers(one.positions, at, length)).reduce((value, one) => apply(one, value), row);
+    const changed = here.length === 0 ? rows : rows.map(change);
     seen.set(`${point.layer}.${point.place}`, changed);
     return changed;
   };
   let rows = tokens.map((token) => EMBEDDING[token] ?? []);
   for (const layer of [0, 1]) {
     rows = hook({ layer, place: 'resid_pre' }, rows);
-    const attention = rows.map((_, at) => {
-      const subject = rows.slice(0, at).reduce((sum, row) => sum + product(row, NUMBER), 0);
-      return NUMBER.map((value) => (layer === 0 ? value * subject : 0));
+    let subject = 0;
+    const attention = rows.map((row) => {
+      const before = subject;
+      subject += product(row, NUMBER);
+      return NUMBER.map((value) => (layer === 0 ? value * before : 0));
     });
     const mid = add(rows, hook({ layer, place: 'attn_out' }, attention));
-    const mlp = mid.map((row) => OUT.map((value) => (layer === 1 ? 2 * value * Math.tanh(product(row, NUMBER)) : 0)));
+    const mlp = mid.map((row) => {
+      const read = layer === 1 ? Math.tanh(product(row, NUMBER)) : 0;
+      return OUT.map((value) => 2 * value * read);
+    });
     rows = hook({ layer, place: 'resid_post' }, add(mid, hook({ layer, place: 'mlp_out' }, mlp)));
   }
   const final = rows;
+  const known = new Map<number, number[]>();
   return {
     at: (point: HookPoint, position: number) => seen.get(`${point.layer}.${point.place}`)?.[position] ?? [],
     logits(position: number) {
       const row = final[position] ?? [];
       const scale = Math.sqrt(product(row, row) / WIDTH + 1e-6);
-      return UNEMBEDDING.map((weights) => product(weights, row) / scale);
+      const logits = known.get(position) ?? UNEMBEDDING.map((weights) => product(weights, row) / scale);
+      known.set(position, logits);
+      return logits;
     },
   };
 }
@@ -207,11 +224,12 @@ function surpriseOf(tokens: number[], logits: (at: number) => number[], base: (a
     const total = Math.log(row.reduce((sum, value) => sum + Math.exp(value), 0));
     return row.map((value) => value - total);
   };
+  const own = tokens.map((_, at) => logs(logits(at)));
   return {
-    logProbabilities: Float32Array.from(tokens.slice(1), (token, at) => logs(logits(at))[token] ?? 0),
+    logProbabilities: Float32Array.from(tokens.slice(1), (token, at) => own[at]?.[token] ?? 0),
     divergences: Float32Array.from(tokens, (_, at) => {
-      const [own, other] = [logs(logits(at)), logs(base(at))];
-      return other.reduce((sum, value, i) => sum + Math.exp(value) * (value - (own[i] ?? 0)), 0);
+      const other = logs(base(at));
+      return other.reduce((sum, value, i) => sum + Math.exp(value) * (value - (own[at]?.[i] ?? 0)), 0);
     }),
   };
 }
@@ -222,11 +240,16 @@ function orthogonal(vector: number[], to: number[]): number[] {
 }
 
 function product(a: number[], b: number[]): number {
-  return a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += (a[i] ?? 0) * (b[i] ?? 0);
+  return sum;
 }
 
 function add(a: number[][], b: number[][]): number[][] {
-  return a.map((row, at) => row.map((value, i) => value + (b[at]?.[i] ?? 0)));
+  return a.map((row, at) => {
+    const other = b[at] ?? [];
+    return row.map((value, i) => value + (other[i] ?? 0));
+  });
 }
 
 function same(a: HookPoint, b: HookPoint): boolean {
@@ -234,7 +257,10 @@ function same(a: HookPoint, b: HookPoint): boolean {
 }
 
 function flat(rows: number[][]): Float32Array {
-  return Float32Array.from(rows.flat());
+  const width = rows[0]?.length ?? 0;
+  const all = new Float32Array(rows.length * width);
+  for (const [index, row] of rows.entries()) all.set(row, index * width);
+  return all;
 }
 
 function largest(values: number[]): number {

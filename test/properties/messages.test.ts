@@ -55,32 +55,38 @@ const REQUIRED: Record<string, string[]> = {
 /** By other means than the product's: that a message that was taken is what it must be. */
 function expectProper(message: DriverMessage): void {
   const fields: [string, unknown][] = Object.entries(message);
-  const names = fields.map(([name]) => name);
-  for (const name of REQUIRED[message.ev] ?? ['no such kind']) expect(names).toContain(name);
+  for (const name of REQUIRED[message.ev] ?? ['no such kind']) must(message, name in message, `has ${name}`);
   for (const [name, value] of fields) {
-    if (value !== undefined) expect(KINDS.get(`${message.ev} ${name}`), name).toContain(kindOf(value));
+    const isKnown = value === undefined || KINDS.get(`${message.ev} ${name}`)?.has(kindOf(value));
+    must(message, isKnown === true, `has a ${name} of a kind that it may be`);
   }
-  if (message.ev === 'stream') expect(['stdout', 'stderr']).toContain(message.name);
-  if (message.ev === 'error') expect(message.traceback.every((line) => typeof line === 'string')).toBe(true);
+  if (message.ev === 'stream') must(message, ['stdout', 'stderr'].includes(message.name), 'names a stream');
+  if (message.ev === 'error') must(message, message.traceback.every(isText), 'has a traceback of lines');
   if (message.ev !== 'done') return;
-  expect(['ok', 'error', 'exit', 'signal', undefined]).toContain(message.status);
-  expect(message.ended.every((command) => typeof command === 'string')).toBe(true);
-  if (message.stopped) {
-    expect(['timeout', 'cancelled', 'output-limit', 'disk-quota', 'too-many-processes']).toContain(message.stopped.why);
-    expect(['interrupted', 'children-killed', 'killed']).toContain(message.stopped.rung);
-  }
+  must(message, ['ok', 'error', 'exit', 'signal', undefined].includes(message.status), 'has a status that there is');
+  must(message, message.ended.every(isText), 'ended commands');
+  if (!message.stopped) return;
+  const whys = ['timeout', 'cancelled', 'output-limit', 'disk-quota', 'too-many-processes'];
+  must(message, whys.includes(message.stopped.why), 'was stopped for a reason that there is');
+  must(message, ['interrupted', 'children-killed', 'killed'].includes(message.stopped.rung), 'was stopped by a rung');
 }
 
 /** An event that is told of has an execution and a number to acknowledge, or it would be waited for without end. */
 function expectEvent(message: DriverMessage): void {
   const event = toEvent(message);
-  if (!event) return expect(['hello', 'variables', 'reset', 'restarted']).toContain(message.ev);
-  expect([typeof event.id, typeof event.seq]).toEqual(['string', 'number']);
-  if (event.kind === 'done') {
-    const { status, wall, cpu, peak } = event.ending;
-    expect(['ok', 'error', 'exit', 'signal', 'death']).toContain(status);
-    expect([wall, cpu, peak].map((number) => typeof number)).toEqual(['number', 'number', 'number']);
-  }
+  if (!event) return must(message, ['hello', 'variables', 'reset', 'restarted'].includes(message.ev), 'is an event');
+  must(message, isText(event.id) && typeof event.seq === 'number', 'has an id and a seq');
+  if (event.kind !== 'done') return;
+  const { status, wall, cpu, peak } = event.ending;
+  must(message, ['ok', 'error', 'exit', 'signal', 'death'].includes(status), 'ends in a way that there is');
+  must(message, typeof wall === 'number' && typeof cpu === 'number' && typeof peak === 'number', 'has its costs');
+}
+
+const isText = (value: unknown) => typeof value === 'string';
+
+/** An expect would take most of the time: there are hundreds of thousands of these. */
+function must(message: DriverMessage, holds: boolean, what: string): void {
+  if (!holds) throw new Error(`It must hold that it ${what}: ${JSON.stringify(message)}`);
 }
 
 function expectSense(line: string): boolean {

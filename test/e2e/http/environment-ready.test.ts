@@ -1,10 +1,10 @@
 /** What calls find from the moment on at which the managed environment is ready, whatever was started before. */
 
-import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { withLock } from '../../../src/file-lock.ts';
+import { linkTree } from '../../link-tree.ts';
 import { createHome, waitFor } from '../harness.ts';
 import { endHome, type Service, startService } from './service.ts';
 
@@ -25,7 +25,7 @@ async function whenReady(sandbox: 'on' | 'off', before: (service: Service) => Pr
       env: { XDG_CACHE_HOME: cache },
     });
     await before(started);
-    execFileSync('cp', ['-a', made, environments]);
+    linkTree(made, join(environments, basename(made)));
     return started;
   });
   await waitFor('the line that says so', () => /^Environment: ready$/m.test(service.stdout()));
@@ -39,32 +39,27 @@ async function whenReady(sandbox: 'on' | 'off', before: (service: Service) => Pr
 }
 
 describe.each(['on', 'off'] as const)('with the sandbox %s', (sandbox) => {
-  test('every call of bash finds the packages of the environment once it is said to be ready', async () => {
-    const entity_id = 'before-and-after';
-    const { service, end } = await whenReady(sandbox, async (early) => {
+  const [program, python] = [{ entity_id: 'before-and-after' }, { entity_id: 'python' }];
+  let ready: Awaited<ReturnType<typeof whenReady>>;
+  beforeAll(async () => {
+    ready = await whenReady(sandbox, async (early) => {
       expect((await early.bash(LOOK)).stdout).toBe(PLAIN);
-      expect((await early.bash(`${LOOK}; kept=1`, { entity_id })).stdout).toBe(PLAIN);
+      expect((await early.bash(`${LOOK}; kept=1`, program)).stdout).toBe(PLAIN);
+      expect((await early.python('x = 41; print("plain")', python)).stdout).toBe('plain\n');
     });
-    try {
-      // More than are made ahead.
-      for (let call = 0; call < 6; call += 1) expect((await service.bash(LOOK)).stdout).toBe('pandas\n');
-      const { stdout, stderr, run } = await service.bash(LOOK, { entity_id });
-      expect({ stdout, stderr, code: run.code }).toEqual({ stdout: 'pandas\n', stderr: '', code: 0 });
-    } finally {
-      await end();
-    }
+  });
+  afterAll(() => ready.end());
+
+  test('every call of bash finds the packages of the environment once it is said to be ready', async () => {
+    const { service } = ready;
+    // More than are made ahead.
+    for (let call = 0; call < 6; call += 1) expect((await service.bash(LOOK)).stdout).toBe('pandas\n');
+    const { stdout, stderr, run } = await service.bash(LOOK, program);
+    expect({ stdout, stderr, code: run.code }).toEqual({ stdout: 'pandas\n', stderr: '', code: 0 });
   });
 
   test('a session of Python that has begun before keeps its variables, and imports them', async () => {
-    const entity_id = 'python';
-    const { service, end } = await whenReady(sandbox, async (early) => {
-      expect((await early.python('x = 41; print("plain")', { entity_id })).stdout).toBe('plain\n');
-    });
-    try {
-      const { stdout, stderr } = await service.python('import pandas; print(x + 1)', { entity_id });
-      expect([stdout, stderr]).toEqual(['42\n', '']);
-    } finally {
-      await end();
-    }
+    const { stdout, stderr } = await ready.service.python('import pandas; print(x + 1)', python);
+    expect([stdout, stderr]).toEqual(['42\n', '']);
   });
 });

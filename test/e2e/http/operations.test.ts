@@ -4,8 +4,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { allGone, createHome, type Home, parentOf, processesOf, ROOT, runCli } from '../harness.ts';
-import { anotherService, endHome, nameOf, ok, refusalOf, startService, useService } from './service.ts';
+import { allGone, createHome, type Home, nameOf, parentOf, processesOf, ROOT, runCli } from '../harness.ts';
+import { anotherService, endHome, ok, refusalOf, startService, useService } from './service.ts';
 
 const service = await useService();
 

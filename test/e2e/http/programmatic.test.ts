@@ -26,7 +26,7 @@ const goOn = ({ continuation_token }: Answer, tool_results: object[]) => post({ 
 async function run(body: Record<string, unknown>, tools: Tools): Promise<{ last: Answer; rounds: string[][] }> {
   const rounds: string[][] = [];
   const described = Object.keys(tools).map((name) => ({ name, description: name, parameters: { type: 'object' } }));
-  let answer = await post({ tools: described, timeout: 15_000, ...body });
+  let answer = await post({ tools: described, timeout: 240_000, ...body });
   while (answer.status === 'tool_call_required' && rounds.length < 20) {
     const calls = answer.tool_calls ?? [];
     rounds.push(calls.map(({ name }) => name));

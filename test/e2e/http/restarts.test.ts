@@ -3,8 +3,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { allGone, processesOf, useHome, waitFor } from '../harness.ts';
-import { nameOf, startService, unusedMark } from './service.ts';
+import { allGone, nameOf, processesOf, useHome, waitFor } from '../harness.ts';
+import { startService, unusedMark } from './service.ts';
 
 const home = useHome();
 /** The processes that run the Python of a session. */

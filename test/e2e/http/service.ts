@@ -1,12 +1,12 @@
 /** A `cuvette serve` in a home of its own, and what its callers send: requests as bytes, forms, streams of events. */
 
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, onTestFinished } from 'vitest';
-import { createHome, HANGS_AFTER, type Home, kill, MAIN, processesOf, waitFor } from '../harness.ts';
+import { createHome, HANGS_AFTER, type Home, kill, MAIN, nameOf, processesOf, waitFor } from '../harness.ts';
 
 export const ID = /^[A-Za-z0-9_-]{21}$/;
 
@@ -414,15 +414,6 @@ export function unusedMark({ data }: Home): Mark {
     path: `/mnt/data/${name}`,
     isThere: () => readdirSync(sessions).some((id) => existsSync(join(sessions, id, 'workspace', name))),
   };
-}
-
-/** The name that a process has given itself. */
-export function nameOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
-  } catch {
-    return '';
-  }
 }
 
 /** Ends the zygotes of a home, which nobody needs any more, and fails if anything else goes on. */

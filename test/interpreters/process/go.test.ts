@@ -1,16 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, inject, it } from 'vitest';
 import { go } from '../../../src/interpreters/process/go.ts';
 import { toolOf } from '../../../src/interpreters/process/language.ts';
 import { findBubblewrap } from '../../../src/sandbox/bubblewrap.ts';
+import { linkTree } from '../../link-tree.ts';
 import { isMissing, openSession } from './run-plan.ts';
 
 const skip = await isMissing(go);
-// Shared: the first program of a cache waits until the standard library is compiled.
+// With the standard library, which is compiled already: else the first program would wait for that.
 const cache = mkdtempSync(join(tmpdir(), 'cuvette-go-'));
+const prepared = join(inject('cacheHome'), 'cuvette', 'programs', 'go', 'build');
+if (existsSync(prepared)) linkTree(prepared, join(cache, 'go', 'build'));
 afterAll(() => rmSync(cache, { recursive: true, force: true }));
 
 const cannotMount = spawnSync(findBubblewrap() ?? 'false', ['--dev-bind', '/', '/', '--', 'true']).status !== 0;

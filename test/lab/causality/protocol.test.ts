@@ -5,7 +5,7 @@ import { runProtocol } from '../../../src/lab/causality/protocol.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { mean } from '../../../src/lab/statistics/summary.ts';
 import { axis, createPlainEngine, plainPairs } from './plain-engine.ts';
-import { answer, ask, context } from './questions.ts';
+import { answer, answerAnew, ask, context } from './questions.ts';
 
 describe('the causality protocol', () => {
   test('finds the direction that the answer is read from, and measures all of it', async () => {
@@ -147,7 +147,7 @@ describe('the causality protocol', () => {
 
   test('gives the same evidence for the same seed, to the last digit, and it survives being stored', async () => {
     const question = { direction: { kind: 'fit', method: 'difference-of-means' } as const };
-    const [first, second] = [await answer(question), await answer(question)];
+    const [first, second] = [await answer(question), await answerAnew(question)];
     expect(JSON.stringify(second.evidence)).toBe(JSON.stringify(first.evidence));
     const stored: unknown = JSON.parse(JSON.stringify(first.evidence));
     expect(evidenceSchema.parse(stored)).toEqual(first.evidence);

@@ -784,10 +784,10 @@ describe('the OpenAPI description of the file routes', () => {
   });
 });
 
-describe('200 MB over a connection', () => {
+describe('100 MB over a connection', () => {
   it('come back as they went, and are never held in memory', async () => {
     const { port, memory } = await startServer();
-    const size = 200_000_000;
+    const size = 100_000_000;
     const block = randomBytes(1_000_000);
     const sent = createHash('sha256');
 

@@ -37,7 +37,10 @@ function found({ record: { evidence, verdict } }: ExperimentResult) {
   return { evidence, verdict: verdict.verdict, reason: verdict.reason };
 }
 
-test.each(CASE_NAMES)('the torch engine behind HTTP gives the same verdict as the embedded one on %s', async (name) => {
+/** Both engines agree on all of them (agreement.test.ts); that none is changed by being served is asked of all on CI. */
+const SERVED = process.env.CI ? CASE_NAMES : CASE_NAMES.slice(0, 3);
+
+test.each(SERVED)('the torch engine behind HTTP gives the same verdict as the embedded one on %s', async (name) => {
   const [run] = await runsOf({ cases: [name] });
   expect(run).toMatchObject({ case: name, correct: true, rightReason: true });
 });
