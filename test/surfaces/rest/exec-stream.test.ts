@@ -71,7 +71,7 @@ async function open() {
           ? { session: { size: started.length, interrupt: (number: number) => restarted.push(number) } }
           : undefined,
     },
-    versions: { languageOf: () => 'py', versionOf: async () => '3.13', all: async () => [] },
+    runtimes: { languageOf: () => 'py', versionOf: async () => '3.13', all: async () => [] },
     logs,
     silence: 60_000,
     log: createLog('silent'),
