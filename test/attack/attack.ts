@@ -93,7 +93,7 @@ export async function useTarget(
   const service = await orClose(home, startService({ home, args, env: { CUVETTE_API_KEY: KEY, ...env } }));
   started.service = service;
   if (hasBystander && isLatencyAsked) {
-    const bystander = await orClose(home, createBystander(service.as({ 'x-api-key': KEY })));
+    const bystander = await orClose(home, createBystander({ service, key: KEY }));
     endings.unshift(() => bystander.stop());
     await bystander.begin();
   }
@@ -157,7 +157,7 @@ async function observe(service: Service, caller: Caller, endings: Ending[]) {
     const { session_id } = await caller.exec({ lang, code: lang === 'py' ? '1' : 'true' });
     ok(await caller.send('DELETE', `/sessions/${session_id}`));
   }
-  const bystander = await createBystander(caller);
+  const bystander = await createBystander({ service, key: KEY });
   const before = await steadyTraceOf(service.home);
   await bystander.begin();
 

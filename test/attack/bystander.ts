@@ -1,61 +1,58 @@
-/** Another caller of the service that is attacked: its variables must survive, and its every answer must come. With CUVETTE_LATENCIES, a file, how long it waits is written there. */
+/** Watches another caller of the service that is attacked: its variables must survive, and its every answer must come. With CUVETTE_LATENCIES, a file, how long it waits is written there. */
 
+import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { expect } from 'vitest';
-import type { Caller } from '../e2e/http/service.ts';
-import { type Measurement, measureLatency } from './latency.ts';
+import { ok, type Service } from '../e2e/http/service.ts';
+import { collectDelays } from './latency.ts';
 
 const latencies = process.env.CUVETTE_LATENCIES;
 /** Milliseconds for which it is called while nothing else goes on, where that is asked for. */
 const QUIET = 10_000;
 const EVERY = 100;
+const ENTITY = 'bystander';
 
 export const isLatencyAsked = latencies !== undefined;
 
 export interface Bystander {
   /** Calls it again and again from here on. */
   begin(): Promise<void>;
-  /** What it was answered wrongly since the last time this was asked. */
+  /** Gives what it was answered wrongly since the last time this was asked. */
   takeFailures(): string[];
   stop(): Promise<void>;
 }
 
-/** A session with variables, that is called from `begin` to `stop`. */
-export async function createBystander(caller: Caller): Promise<Bystander> {
-  const entity_id = 'bystander';
+/** Makes a session with variables, that is called from `begin` to `stop`, in a thread: what the tests themselves do does not hold it up. */
+export async function createBystander({ service, key }: { service: Service; key: string }): Promise<Bystander> {
   const mark = crypto.randomUUID();
-  await caller.python(`mark = "${mark}"; count = 0`, { entity_id });
+  const body = { lang: 'py', code: `mark = "${mark}"; count = 0`, entity_id: ENTITY };
+  ok(await service.as({ 'x-api-key': key }).post('/exec', body));
   const failures: string[] = [];
-  let calls = 0;
-
-  async function call(): Promise<void> {
-    try {
-      const { stdout, stderr } = await caller.python('count += 1; print(mark, count)', { entity_id });
-      calls += 1;
-      const expected = `${mark} ${calls}\n`;
-      if (stdout !== expected) failures.push(`${JSON.stringify(stdout)} for ${JSON.stringify(expected)} ${stderr}`);
-    } catch (error) {
-      failures.push(String(error));
-    }
-  }
-
+  const delays = collectDelays(EVERY);
   const { testPath = '' } = expect.getState();
-  let measurement: Measurement | undefined;
+  let worker: Worker | undefined;
   let quiet = Number.NaN;
   return {
     takeFailures: () => failures.splice(0),
     async begin() {
-      const during = () => expect.getState().currentTestName ?? 'the start';
-      measurement = measureLatency({ call, every: EVERY, during });
+      const workerData = { url: `${service.url}/exec`, key, entity_id: ENTITY, mark, every: EVERY };
+      worker = new Worker(new URL('./bystander-calls.mjs', import.meta.url), { workerData });
+      worker.on('message', ({ took, failure }: { took: number; failure?: string }) => {
+        delays.add(took, expect.getState().currentTestName ?? 'the start');
+        if (failure !== undefined) failures.push(failure);
+      });
       if (!isLatencyAsked) return;
       await sleep(QUIET);
-      quiet = measurement.take().p99;
+      quiet = delays.take().p99;
     },
     async stop() {
-      if (!measurement) return;
-      const { calls, p99, worst, worstDuring } = await measurement.stop();
+      if (!worker) return;
+      worker.postMessage('stop');
+      await once(worker, 'exit');
+      const { calls, p99, worst, worstDuring } = delays.take();
       const [most, slowest] = [Math.round(p99), Math.round(worst)];
       console.log(
         `bystander: ${calls} calls answered, 99 % of them within ${most} ms, the slowest in ${slowest} ms, during: ${worstDuring}`,

@@ -87,7 +87,7 @@ describe.each([
   beforeAll(async () => {
     on = await open(['--sandbox', sandbox]);
     // What is stopped must not be felt by others; what is let through may.
-    if (isLatencyAsked && !isOff) bystander = await createBystander(on.caller);
+    if (isLatencyAsked && !isOff) bystander = await createBystander({ service: on.service, key: KEY });
     await bystander?.begin();
   });
   afterAll(async () => {
