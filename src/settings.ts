@@ -88,7 +88,10 @@ const GROUPS = {
   'Sessions and files': {
     maxSessions: setting(whole(1, 50), 'sessions with live interpreters at once', 'MAX_SESSIONS'),
     sessionIdle: setting(seconds(1, 3600), 'how long a session may be unused until its interpreters are ended'),
-    sessionAge: setting(seconds(1, DAY), 'how old a session may become, used or not'),
+    sessionAge: setting(
+      seconds(1, DAY),
+      'how old a session may become until it is ended, as soon as nothing runs in it',
+    ),
     keepFiles: setting(
       seconds(DAY, 2 * DAY),
       'how long files are kept; a day at least, because LibreChat counts on it',

@@ -2,6 +2,7 @@
 
 import type { Config } from '../config.ts';
 import { messageOf } from '../errors.ts';
+import type { Language } from '../interpreters/process/language.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
 import { type EnvironmentState, standingEnvironment } from '../interpreters/python/environment.ts';
 import type { Paths } from '../paths.ts';
@@ -23,8 +24,8 @@ const MOST_SAID = 2000;
 const ANSWER = '42';
 /** Seconds. */
 const LONGEST = 240;
-const PROGRAMS: Record<string, string> = {
-  [BUILTIN]: 'print(6 * 7)',
+const PYTHON_PROGRAM = 'print(6 * 7)';
+const PROGRAMS: Record<Language['name'], string> = {
   bash: 'echo $((6 * 7))',
   node: 'console.log(6 * 7)',
   typescript: 'const answer: number = 6 * 7;\nconsole.log(answer);',
@@ -46,7 +47,7 @@ export async function* tryLanguages(options: {
   try {
     const sessions = await openServiceSessions({ config, resources });
     try {
-      yield await tryLanguage(sessions.shared, BUILTIN, 'Python');
+      yield await tryLanguage(sessions.shared, BUILTIN, 'Python', PYTHON_PROGRAM);
       for (const language of LANGUAGES) {
         const info = await language.probe();
         if ('missing' in info)
@@ -55,7 +56,7 @@ export async function* tryLanguages(options: {
             state: 'missing',
             detail: `${info.missing.join(' or ')} is not installed. ${language.install}`,
           };
-        else yield await tryLanguage(sessions.shared, language.name, language.title);
+        else yield await tryLanguage(sessions.shared, language.name, language.title, PROGRAMS[language.name]);
       }
     } finally {
       await sessions.close(true); // Interpreters that wait for an earlier server go on waiting.
@@ -66,11 +67,16 @@ export async function* tryLanguages(options: {
   }
 }
 
-async function tryLanguage(shared: SharedSessions, interpreter: string, language: string): Promise<Trial> {
+async function tryLanguage(
+  shared: SharedSessions,
+  interpreter: string,
+  language: string,
+  code: string,
+): Promise<Trial> {
   try {
     const { session } = await shared.open({ owner: OWNER });
     try {
-      const execution = session.execute({ code: PROGRAMS[interpreter] ?? '', interpreter, timeout: LONGEST });
+      const execution = session.execute({ code, interpreter, timeout: LONGEST });
       const { outcome, reason, wall } = await execution.done;
       const said = execution.transcript.tail(MOST_SAID).trim();
       if (outcome === 'ok' && said === ANSWER)

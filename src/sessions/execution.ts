@@ -34,7 +34,7 @@ export interface Execution {
   /** Adds a text of the server's own to the output: what the execution waits for. */
   say(text: string): void;
   noteInstall(installed: Installed): void;
-  finish(verdict: Ending, ending?: ExitReport, acknowledge?: () => void, seq?: number): Promise<void>;
+  finish(ending: Ending, report?: ExitReport, acknowledge?: () => void, seq?: number): Promise<void>;
 }
 
 export function createExecution(
@@ -157,17 +157,17 @@ export function createExecution(
     note: (note) => void record.notes.push(note),
     say: (text) => show({ type: 'stream', name: 'stderr', text }),
     noteInstall: (installed) => void record.installed.push(installed),
-    async finish(verdict, ending, acknowledge, seq) {
+    async finish(ending, report, acknowledge, seq) {
       if (record.state === 'done') return acknowledge?.();
       clearTimeout(timer);
       timer = undefined;
       if (seq !== undefined) seen = Math.max(seen, seq);
-      Object.assign(record, verdict, {
+      Object.assign(record, ending, {
         state: 'done',
-        wall: ending?.wall ?? (Date.now() - record.startedAt) / 1000,
-        cpu: ending?.cpu ?? null,
-        peak: ending?.peak ?? null,
-        ended: ending?.ended ?? [],
+        wall: report?.wall ?? (Date.now() - record.startedAt) / 1000,
+        cpu: report?.cpu ?? null,
+        peak: report?.peak ?? null,
+        ended: report?.ended ?? [],
       });
       try {
         await persist();

@@ -6,6 +6,7 @@
 import { safeName } from '../files/names.ts';
 import type { Spills } from '../files/spill.ts';
 import { checkRuntime } from '../interpreters/process/languages.ts';
+import { SEEN } from '../sandbox/layout.ts';
 import type { Admission } from './admission.ts';
 import { type CollectedOutput, collectOutput } from './collected-output.ts';
 import type { Execution } from './execution.ts';
@@ -60,7 +61,6 @@ export interface ServiceCalls {
   hasDefault(owner: string): boolean;
 }
 
-const WORKSPACE = '/mnt/data';
 /** The session of a tool's call that names none. */
 const DEFAULT = { alias: 'default' };
 const NO_FILES: FilesOfCall = { files: [], deleted: [], problems: [] };
@@ -129,7 +129,7 @@ export function createServiceCalls(options: {
 
   function sessionsOf(owner: string): Sessions {
     return {
-      project: WORKSPACE,
+      project: SEEN.workspace,
       ...options.about,
       agent: null,
       socketPath: Promise.resolve(null),
@@ -168,5 +168,5 @@ function choiceOf(id: string | undefined): SessionChoice {
 
 /** Code that names /mnt/data, for a machine on which the workspace cannot be mounted there. */
 function localised(code: string, { seen }: SharedSession): string {
-  return seen === WORKSPACE ? code : code.replaceAll(WORKSPACE, seen);
+  return seen === SEEN.workspace ? code : code.replaceAll(SEEN.workspace, seen);
 }

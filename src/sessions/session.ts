@@ -218,12 +218,12 @@ export function createSession(options: SessionOptions): Session {
     if (event.kind === 'output') return execution.take(event, interpreter);
     if (event.kind === 'missing-package') return installFor(name, interpreter, execution, event.module);
     if (event.kind === 'built') return interpreter.proceed();
-    const { ending } = event;
+    const { ending: report } = event;
     const session = options.sandbox?.policy.limits;
-    const verdict = endingFrom(ending, { timeout: execution.record.timeout, maxOutput: limits.maxOutput, session });
-    const hit = reachedLimitOf(ending, session);
-    if (verdict.outcome === 'ok' && hit && session) execution.note(describeLimit(hit, session));
-    await execution.finish(verdict, event.ending, () => interpreter.acknowledge(event.seq), event.seq);
+    const ending = endingFrom(report, { timeout: execution.record.timeout, maxOutput: limits.maxOutput, session });
+    const hit = reachedLimitOf(report, session);
+    if (ending.outcome === 'ok' && hit && session) execution.note(describeLimit(hit, session));
+    await execution.finish(ending, report, () => interpreter.acknowledge(event.seq), event.seq);
   }
 
   /** The execution that an event belongs to: a live one, or one whose threads still print after its end. */

@@ -103,7 +103,6 @@ const REMOVED = '.aside-';
 const NOTE_USE_EVERY_MS = 30_000;
 /** Characters: what an execution prints goes whole into its answer. */
 const LARGEST_ANSWER = 32 << 20;
-const WORKSPACE = '/mnt/data';
 const ID = /^[A-Za-z0-9_-]{21}$/;
 const ID_LENGTH = 21;
 
@@ -118,7 +117,7 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
   const me = thisProcess();
   const folderOf = (id: string) => join(options.folder, id);
   const workspaceOf = (id: string) => join(folderOf(id), 'workspace');
-  const seenAt = (workspace: string) => (mountsWorkspace || sandbox ? WORKSPACE : workspace);
+  const seenAt = (workspace: string) => (mountsWorkspace || sandbox ? SEEN.workspace : workspace);
 
   mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(options.folder)) {

@@ -55,6 +55,15 @@ const route = createRoute({
   },
 });
 
+const join = createRoute({
+  method: 'get',
+  path: '/exec/stream',
+  operationId: 'joinCode',
+  summary: 'Go on with streamed code, by the id of its call or after one of its events',
+  request: { headers: z.object({ [STREAM_HEADERS.id]: callId.optional(), 'last-event-id': z.string().optional() }) },
+  responses: { 200: route.responses[200] },
+});
+
 const cancellation = createRoute({
   method: 'delete',
   path: '/exec/stream',
@@ -108,8 +117,8 @@ export function streamRoutes(options: ExecOptions & { logs: StreamLogs }): OpenA
     else throw unnamed('interrupt');
     return c.body(null, 204);
   });
-  app.get('/exec/stream', async (c) => {
-    const id = c.req.header(STREAM_HEADERS.id);
+  app.openapi(join, async (c) => {
+    const id = c.req.valid('header')[STREAM_HEADERS.id];
     if (id === undefined) throw unnamed('go on with');
     const gone = goneSignal(c);
     const { log } = logs.ids.find({ id, owner: c.get('principal').id, isJoin: true }, neverStarted);
