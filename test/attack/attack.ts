@@ -1,4 +1,4 @@
-/** What the attacks share: a confined service with small limits, a bystander that is called all the while, and the count of what was contained. */
+/** Sets up what the attacks share: a confined service with small limits, a bystander that is called all the while, and the count of what was contained. */
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Bodies that are dear to read: each is refused for what it is, and no other caller waits for it. */
+/** Sends bodies that are expensive to parse, and checks that each is refused with the right status and that no other caller waits for it. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -26,8 +26,8 @@ const BODIES: [string, Buffer, number][] = [
   ['as many wrong files as there may be values', withIn(`[${'{},'.repeat(60_000)}{}]`), 400],
 ];
 
-describe('JSON', () => {
-  test.each(BODIES)('%s', async (_, body, status) => {
+describe('costly JSON', () => {
+  test.each(BODIES)('of %s is refused on every route', async (_, body, status) => {
     count(PATHS.length);
     for (const path of PATHS) {
       const reply = await caller.send('POST', path, { headers: json, body });
@@ -39,7 +39,7 @@ describe('JSON', () => {
     }
   });
 
-  test('none of them holds up another caller', async () => {
+  test('does not hold up another caller', async () => {
     const another = { call: async () => ok(await caller.get('/')), every: 25 };
     const quiet = await latencyDuring(another, () => sleep(3000));
     const loud = await latencyDuring(another, async () => {
@@ -56,12 +56,12 @@ describe('JSON', () => {
     expect(loud.p99 - quiet.p99).toBeLessThan(parsing / 4);
   });
 
-  test('a program of many megabytes in one string runs', async () => {
+  test('is accepted when it is a program of many megabytes in one string', async () => {
     const code = `text = """${'print("[{,:")\\n'.repeat((8 * MIB) / 16)}"""\nprint(len(text) > 1000)`;
     expect((await attack('py', code)).stdout).toBe('True\n');
   });
 
-  test('what code asks of its caller may be nested as deeply as code likes', async () => {
+  test('in the input of a tool call that code makes reaches the caller as text, however deeply it is nested', async () => {
     count(1);
     const code = 'print(await ask(value="x"))';
     const question = `import os, glob
@@ -80,8 +80,8 @@ ${code}`;
   });
 });
 
-describe('forms', () => {
-  test('many fields, and fields of nested JSON, hold nobody up and are no error of ours', async () => {
+describe('an upload form', () => {
+  test('with very many fields, or with nested JSON in a field, is refused without an internal error', async () => {
     count(2);
     const many = formOf(Array.from({ length: 10_000 }, (_, n): [string, string] => [`field-${n}`, 'x']));
     expect((await caller.send('POST', '/upload', many)).status).toBe(413);

@@ -1,4 +1,4 @@
-/** All that a service has on the machine at a moment, with what the server itself holds: descriptors, bound sockets and memory. */
+/** Lists all that a service has on the machine at a moment, with what the server itself holds: descriptors, bound sockets and memory. */
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** Code that looks for what is not its own: secrets, other sessions, processes, sockets and services around it. */
+/** Runs code that looks for what is not its own (secrets, other sessions, processes, sockets, services nearby), and checks that it finds none of it. */
 
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -15,7 +15,7 @@ const REPOSITORY = resolve(import.meta.dirname, '..', '..');
 /** As bytes of Python, so that the code that looks for a text does not have it. */
 const hidden = (text: string) => `bytes.fromhex("${Buffer.from(text).reverse().toString('hex')}")[::-1]`;
 
-describe('secrets', () => {
+describe('secrets of the service', () => {
   const file = `file-${crypto.randomUUID()}`;
   const variable = `variable-${crypto.randomUUID()}`;
 
@@ -50,7 +50,7 @@ for top in tops:
             if name not in SKIPPED: look(os.path.join(folder, name))
 print(json.dumps([seen, found]))`;
 
-  test.each(IN_BOTH)('and files of other sessions are nowhere for %s', async (_, where) => {
+  test.each(IN_BOTH)('and files of other sessions are found nowhere by %s', async (_, where) => {
     const entity_id = freshName();
     const victim = await attack('py', `x = "${variable}"; open("victim.txt", "w").write("${file}"); None`, {
       entity_id,
@@ -73,14 +73,14 @@ print(json.dumps([seen, found]))`;
     ['ts', 'console.log(JSON.stringify(process.env))'],
     ['go', 'package main\n\nimport (\n\t"fmt"\n\t"os"\n)\n\nfunc main() { fmt.Println(os.Environ()) }\n'],
     ['cpp', '#include <cstdio>\nextern char **environ;\nint main() { for (char **e = environ; *e; e++) puts(*e); }'],
-  ])('are not in the environment of %s', async (lang, code) => {
+  ])('are not in the environment variables of %s code', async (lang, code) => {
     const { stdout, stderr } = await attack(lang, code);
     expect(stdout).toContain('PATH');
     for (const secret of [KEY, SECRET, 'CUVETTE_API_KEY', 'OPERATOR_TOKEN', home.root])
       expect(stdout + stderr).not.toContain(secret);
   });
 
-  test('are not in the memory of the process around it', async () => {
+  test('cannot be read from the memory of other processes in the sandbox', async () => {
     const code = `import os
 found = []
 for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -95,7 +95,7 @@ print(found)`;
   });
 
   test.each(['/home', '/mnt', '/run', '/var', '/srv', '/media', '/boot', '/opt', '/lost+found', '/cuvette'])(
-    'have no place in %s',
+    'are not in %s, which holds only what belongs to the session',
     async (folder) => {
       const { stdout } = await attack('bash', `find ${folder} -mindepth 1 -maxdepth 1 -printf '%f ' 2>/dev/null; true`);
       const own: Record<string, string> = { '/home': 'user', '/mnt': 'data program programs', '/var': 'tmp' };
@@ -107,14 +107,14 @@ print(found)`;
     },
   );
 
-  test('are not in the folder of root, which has no more than Python and Cuvette need', async () => {
+  test('are not in /root, which holds only what Python and Cuvette need', async () => {
     const code = `import os, sys
 tools = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, ${JSON.stringify(REPOSITORY)})}
 print([os.path.join(folder, name) for folder, _, names in os.walk("/root") for name in names if not any(folder.startswith(tool) for tool in tools)])`;
     expect((await attack('py', code)).stdout).toBe('[]\n');
   });
 
-  test('of the service have no path: sockets, database, files, sessions', async () => {
+  test('have no path inside a session, whether sockets, database, files or sessions', async () => {
     const paths = [home.root, home.runtime, home.data, `${home.data}/cuvette.db`, `${home.data}/files`];
     const list = paths.map((path) => JSON.stringify(path)).join(' ');
     const { stdout } = await attack(
@@ -128,7 +128,7 @@ print([os.path.join(folder, name) for folder, _, names in os.walk("/root") for n
 });
 
 describe('other processes', () => {
-  test.each(IN_BOTH)('cannot be seen by %s', async (_, where) => {
+  test.each(IN_BOTH)('outside the sandbox cannot be seen by %s', async (_, where) => {
     const code = `import os
 for pid in filter(str.isdigit, os.listdir("/proc")):
     try: print(pid, open("/proc/%s/comm" % pid).read().strip(), open("/proc/%s/cmdline" % pid).read())
@@ -141,7 +141,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
     expect(stdout).not.toMatch(/main\.js|serve|bwrap|zygote/);
   });
 
-  test.each(IN_BOTH)('that can be seen cannot be traced, read or robbed by %s', async (_, where) => {
+  test.each(IN_BOTH)('inside the sandbox cannot be traced, read or robbed of descriptors by %s', async (_, where) => {
     const code = `import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
 class Part(ctypes.Structure): _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
@@ -167,7 +167,7 @@ print([one for one in taken if one[1] == 1])`;
     count(17);
   });
 
-  test.each(IN_BOTH)('have left no descriptor to %s that leads anywhere', async (_, where) => {
+  test.each(IN_BOTH)('have left %s no open descriptors except harmless ones', async (_, where) => {
     const code = `import os
 for fd in os.listdir("/proc/self/fd"):
     try: print(os.readlink("/proc/self/fd/" + fd))
@@ -180,7 +180,7 @@ for fd in os.listdir("/proc/self/fd"):
     expect(links.filter((link) => !harmless.test(link))).toEqual([]);
   });
 
-  test('of the same machine are not reached by their numbers', async () => {
+  test('of the machine cannot be signalled by their process ids', async () => {
     const code = `import os
 reached = []
 for pid in (${service.pid}, ${process.pid}, ${process.ppid}):
@@ -193,7 +193,7 @@ print(reached)`;
     expect(JSON.parse(stdout).filter((pid: number) => pid > 100)).toEqual([]);
   });
 
-  test('are not slowed down by priorities, schedulers or locks', async () => {
+  test('are not slowed down by priorities, schedulers or locked memory', async () => {
     const code = `import ctypes, os
 libc = ctypes.CDLL(None)
 def raised(do):
@@ -205,7 +205,7 @@ print([raised(lambda: os.nice(-5)), raised(lambda: os.sched_setscheduler(0, os.S
   });
 });
 
-describe('what users of a machine share', () => {
+describe('a resource that the users of a machine share', () => {
   /** Python that takes as many as it can get, and keeps them. */
   const take = (one: string) => `import ctypes, os, pty, signal
 libc = ctypes.CDLL(None, use_errno=True)
@@ -219,16 +219,16 @@ print(len(kept))`;
   const checked = (call: string) => `result = ${call}\n    if result < 0: raise OSError()\n    return result`;
 
   test.each([
-    ['watchers of files', checked('libc.inotify_init()')],
-    ['terminals', 'return pty.openpty()'],
-    ['queues of messages', checked('libc.mq_open(b"/q%d" % len(kept), 0o102, 0o600, None)')],
+    ['inotify instances', checked('libc.inotify_init()')],
+    ['pseudo-terminals', 'return pty.openpty()'],
+    ['message queues', checked('libc.mq_open(b"/q%d" % len(kept), 0o102, 0o600, None)')],
     ['timers', checked('libc.timer_create(0, None, ctypes.byref(ctypes.c_void_p()))')],
     ['locked memory', checked('libc.mlock(ctypes.create_string_buffer(1 << 16), 1 << 16)')],
     [
-      'signals on their way',
+      'queued signals',
       `signal.pthread_sigmask(signal.SIG_BLOCK, {40}); ${checked('libc.sigqueue(os.getpid(), 40, None)')}`,
     ],
-  ])('is not used up by one session: %s', async (_, one) => {
+  ])('is not used up by one session (%s)', async (_, one) => {
     const [entity_id, other] = [freshName(), freshName()];
     const alone = Number((await attack('py', take(one).replace('200_000', '20'), { entity_id: other })).stdout);
     await caller.python('import os; os._exit(0)', { entity_id: other });
@@ -240,7 +240,7 @@ print(len(kept))`;
   });
 });
 
-describe('the network', () => {
+describe('the network of a session', () => {
   const port = Number(new URL(service.url).port);
   const addresses = Object.values(networkInterfaces())
     .flatMap((all) => all ?? [])
@@ -262,7 +262,7 @@ print(reached)`;
     count(places.length - 1);
   });
 
-  test('does not lead to other services of this machine, or to the cloud’s', async () => {
+  test('does not lead to other services of this machine or to cloud metadata services', async () => {
     const server = createServer((socket) => socket.end('reached'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
@@ -275,7 +275,7 @@ print(reached)`;
     expect(stdout).toBe('');
   });
 
-  test('takes no datagram, and knows no names', async () => {
+  test('sends no datagrams and resolves no names', async () => {
     const code = `import socket
 sent = []
 for family, host in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET, "8.8.8.8"), (socket.AF_INET6, "2001:4860:4860::8888")):
@@ -287,7 +287,7 @@ print(sent, sorted(name for _, name in socket.if_nameindex()))`;
     expect((await attack('py', code)).stdout).toBe("[] ['lo']\n");
   });
 
-  test('has no abstract sockets of this machine in it', async () => {
+  test('does not reach the abstract sockets of this machine', async () => {
     const name = await listenAbstract();
     const code = `import socket
 one = socket.socket(socket.AF_UNIX)
@@ -297,7 +297,7 @@ print("${name}" in open("/proc/net/unix").read())`;
     expect((await attack('py', code)).stdout).toBe('ConnectionRefusedError\nFalse\n');
   });
 
-  test('is its own: what listens in one session is heard in no other', async () => {
+  test('is its own, so that what listens in one session cannot be reached from another', async () => {
     const entity_id = freshName();
     const listen = `import socket; s = socket.create_server(("127.0.0.1", 4711)); t = socket.socket(socket.AF_UNIX); t.bind("\\0attack"); t.listen()`;
     await attack('py', listen, { entity_id });

@@ -1,4 +1,4 @@
-/** Code that asks the kernel for more than it has: privileges, namespaces, mounts, devices, odd sockets. Each is denied. */
+/** Runs code that asks the kernel for more than it has (privileges, namespaces, mounts, devices, unusual sockets), and checks that each request is denied. */
 
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -9,7 +9,7 @@ const { attack, count, expectNextCallWorks } = await useConfined({ env: { CUVETT
 
 const STATUS = /^Uid:\t1000\t1000\t1000\t1000$/m;
 
-describe('what a process is', () => {
+describe('a process in a session', () => {
   const files = '/proc/self/status';
   test.each<[Lang, string]>([
     ['py', `print(open("${files}").read())`],
@@ -21,7 +21,7 @@ describe('what a process is', () => {
       `package main\n\nimport (\n\t"fmt"\n\t"os"\n)\n\nfunc main() {\n\ttext, _ := os.ReadFile("${files}")\n\tfmt.Println(string(text))\n}\n`,
     ],
     ['cpp', `#include <fstream>\n#include <iostream>\nint main() { std::cout << std::ifstream("${files}").rdbuf(); }`],
-  ])('in %s: a user without privileges, and filtered', async (lang, code) => {
+  ])('that runs %s code has no privileges and is behind a seccomp filter', async (lang, code) => {
     const { stdout, stderr } = await attack(lang, code);
     expect(stdout, stderr).toMatch(STATUS);
     expect(stdout).toMatch(/^Gid:\t1000\t1000\t1000\t1000$/m);
@@ -34,7 +34,7 @@ describe('what a process is', () => {
   });
 });
 
-describe.runIf(process.arch === 'x64')('system calls', () => {
+describe.runIf(process.arch === 'x64')('dangerous system calls', () => {
   /** Each runs in a child, and tells by its status: 0 for done, else the error. A signal is a denial too. */
   const PROBES = `import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -134,7 +134,7 @@ for name in wanted:
     _, status = os.waitpid(pid, 0)
     print(name, os.WEXITSTATUS(status) if os.WIFEXITED(status) else "signal", sep="\\t")`;
 
-  test.each(IN_BOTH)('of %s are denied one and all', async (_, where) => {
+  test.each(IN_BOTH)('from %s are all denied', async (_, where) => {
     const entity_id = freshName();
     const [lang, code] = where(PROBES);
     const { stdout, stderr } = await attack(lang, code, { entity_id });
@@ -151,7 +151,7 @@ for name in wanted:
     await expectNextCallWorks(entity_id);
   });
 
-  test('with real privileges behind them are denied by the filter, not by chance', async () => {
+  test('are denied by the seccomp filter, not because of their arguments', async () => {
     const filtered = [
       'keyctl',
       'bpf',
@@ -177,18 +177,18 @@ for name in wanted:
   });
 
   test.each([
-    ['32-bit', 'int $0x80', '"a"(288L), "b"(0L), "c"(-3L), "d"(0L)'],
+    ['32-bit keyctl', 'int $0x80', '"a"(288L), "b"(0L), "c"(-3L), "d"(0L)'],
     ['32-bit unshare', 'int $0x80', '"a"(310L), "b"(0x10000000L), "c"(0L), "d"(0L)'],
-    ['x32', 'syscall', '"a"(250L | 0x40000000L), "D"(0L), "S"(-3L), "d"(0L)'],
+    ['x32 keyctl', 'syscall', '"a"(250L | 0x40000000L), "D"(0L), "S"(-3L), "d"(0L)'],
     ['x32 unshare', 'syscall', '"a"(272L | 0x40000000L), "D"(0x10000000L), "S"(0L), "d"(0L)'],
-  ])('in their %s form are denied too', async (_, instruction, inputs) => {
+  ])('called as %s are denied too', async (_, instruction, inputs) => {
     const code = `#include <cstdio>\nint main() { long result; asm volatile("${instruction}" : "=a"(result) : ${inputs} : "r8", "r9", "r10", "r11", "memory"); std::printf("%d", (int)result); }`;
     const { stdout, stderr, run } = await attack('cpp', code);
     expect(run.signal !== null || Number(stdout) < 0, stdout + stderr).toBe(true);
   });
 });
 
-describe('the keeper', () => {
+describe('the keeper process', () => {
   /** Everything that the kernel lets one process do to another of the same user; what has an effect is printed. */
   const AGAINST = `import ctypes, fcntl, os, resource, signal, socket
 libc = ctypes.CDLL(None, use_errno=True)
@@ -238,7 +238,7 @@ print("done")`;
     await expectNextCallWorks(entity_id);
   });
 
-  test('is not in the way of limits that code sets for itself', async () => {
+  test('does not prevent code from setting limits for itself', async () => {
     const code = `ulimit -n 100; ulimit -n; prlimit --pid $$ --nofile=90; ulimit -n; prlimit --nofile=80 sh -c 'ulimit -n'
 nice -n 5 nice; sleep 5 & renice -n 3 -p $! >/dev/null && ps -o ni= -p $! | tr -d ' '; taskset -p 1 $! >/dev/null && echo taskset; kill $!`;
     const { stdout, stderr } = await attack('bash', code);
@@ -251,8 +251,8 @@ nice -n 5 nice; sleep 5 & renice -n 3 -p $! >/dev/null && ps -o ni= -p $! | tr -
   });
 });
 
-describe('programs of root', () => {
-  test('that are set to run as another user run as this one', async () => {
+describe('a privileged program', () => {
+  test('with the setuid bit runs as the user of the session', async () => {
     const entity_id = freshName();
     const code = `find / -xdev -perm /6000 -type f 2>/dev/null | while read -r f; do echo "$f"; done | wc -l
 cp /usr/bin/id /tmp/id; chmod 6755 /tmp/id; /tmp/id -u; /tmp/id -ru
@@ -276,12 +276,12 @@ for f in su sudo mount umount passwd newuidmap newgrp chsh; do command -v $f >/d
     'dmesg',
     'sysctl -w kernel.hostname=attacked',
     'mknod /tmp/null c 1 3',
-  ])('%s is not to be had', async (command) => {
+  ])('such as "%s" fails', async (command) => {
     const { run, stdout } = await attack('bash', `${command} </dev/null`);
     expect(run.code, stdout).not.toBe(0);
   });
 
-  test('have changed nothing on this machine', async () => {
+  test('changes nothing on this machine', async () => {
     const before = [hostname(), readFileSync('/proc/sys/kernel/core_pattern', 'utf8')];
     await attack(
       'bash',
@@ -293,8 +293,8 @@ for f in su sudo mount umount passwd newuidmap newgrp chsh; do command -v $f >/d
   });
 });
 
-describe('what there is of the machine', () => {
-  test('devices are few and harmless', async () => {
+describe('what a session sees of the machine', () => {
+  test('includes only a few harmless devices', async () => {
     const { stdout } = await attack('bash', 'find /dev -type b -o -type c | sort');
     const harmless = /^\/dev\/(null|zero|full|random|urandom|tty|ptmx|console|pts\/(ptmx|\d+))$/;
     expect(
@@ -316,7 +316,7 @@ describe('what there is of the machine', () => {
       'cpp',
       '#include <iostream>\n#include <thread>\nint main() { std::cout << std::thread::hardware_concurrency() << "\\n"; }',
     ],
-  ])('%s counts the processors that it may use: %s', async (lang, code) => {
+  ])('includes only the processors that it may use, counted in %s by %s', async (lang, code) => {
     const { stdout, stderr } = await attack(lang, code);
     expect((stdout || stderr).trim()).toBe('1');
   });
@@ -325,7 +325,7 @@ describe('what there is of the machine', () => {
     ['bash', "awk '/^MemTotal/ { print $2 * 1024 }' /proc/meminfo"],
     ['py', 'print(int(open("/proc/meminfo").readline().split()[1]) * 1024)'],
     ['js', 'console.log(process.constrainedMemory?.() || require("node:os").totalmem())'],
-  ])('%s sees the memory that it may use', async (lang, code) => {
+  ])('includes only the memory that it may use, read in %s', async (lang, code) => {
     const { stdout } = await attack(lang, code);
     expect(Number(stdout)).toBeGreaterThan(0);
     expect(Number(stdout)).toBeLessThanOrEqual(512 * 2 ** 20);

@@ -1,6 +1,6 @@
 /**
- * A server that is killed at any moment, under load, and started again at once, many times: what was answered is there afterwards,
- * sessions go on, and in the end nothing is left. CUVETTE_KILLINGS says how often; CUVETTE_SEED repeats the choices.
+ * Kills a server under load at random moments, many times, and starts it again at once. What was answered must be there afterwards,
+ * sessions must go on, and in the end nothing may be left. CUVETTE_KILLINGS sets how often; CUVETTE_SEED repeats the choices.
  */
 
 import { lstatSync, readdirSync } from 'node:fs';
@@ -55,7 +55,9 @@ afterAll(async () => {
   await endConfinedHome(home);
 });
 
-test('what was answered outlives every server, and nothing else does', { timeout: 600_000 }, async () => {
+test('everything that was answered survives every kill of the server, and nothing else is left behind', {
+  timeout: 600_000,
+}, async () => {
   console.log(`killings: seed ${seed}`);
   const luck = createLuck(seed);
   const failures: string[] = [];

@@ -1,4 +1,4 @@
-/** Processes that do not want to end, that end when they should not, and that tear at what connects them. */
+/** Runs processes that refuse to end, that end unexpectedly or that damage their connection to the server, and checks that sessions keep working. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -24,13 +24,13 @@ const IN: [Lang, (shell: string) => string][] = [
   ['cpp', cpp],
 ];
 
-describe('what code leaves running', () => {
+describe('a process that code leaves running', () => {
   const beats = 'while :; do echo x >> /mnt/data/beats; sleep 0.05; done';
   const WAYS: [string, (mark: string) => string][] = [
     ['with setsid', (mark) => `setsid bash -c '${beats}' ${mark} >/dev/null 2>&1 &`],
     ['by a double fork', (mark) => `( ( bash -c '${beats}' ${mark} >/dev/null 2>&1 & ) & )`],
     ['with nohup', (mark) => `nohup setsid bash -c '${beats}' ${mark} >/dev/null 2>&1 & disown`],
-    ['deaf to signals', (mark) => `setsid bash -c 'trap "" INT TERM HUP; ${beats}' ${mark} >/dev/null 2>&1 &`],
+    ['ignoring signals', (mark) => `setsid bash -c 'trap "" INT TERM HUP; ${beats}' ${mark} >/dev/null 2>&1 &`],
     ['stopped', (mark) => `setsid bash -c 'kill -STOP $$; ${beats}' ${mark} >/dev/null 2>&1 &`],
   ];
 
@@ -43,7 +43,7 @@ describe('what code leaves running', () => {
   }
 
   // In all languages at once: they wait more than they work.
-  test.each(WAYS)('%s ends when the call returns', async (_, way) => {
+  test.each(WAYS)('(%s) ends when the call returns', async (_, way) => {
     const expectOne = async ([lang, code]: (typeof IN)[number]) => {
       const [entity_id, mark] = [freshName(), `mark-${crypto.randomUUID()}`];
       const { run } = await attack(lang, code(`${way(mark)}\nsleep 0.3; true`), { entity_id });
@@ -53,7 +53,7 @@ describe('what code leaves running', () => {
     await Promise.all(IN.map(expectOne));
   });
 
-  test.each(WAYS)('%s ends when the call is out of time', async (_, way) => {
+  test.each(WAYS)('(%s) ends when the call reaches its time limit', async (_, way) => {
     const expectOne = async ([lang, code]: (typeof IN)[number]) => {
       const [entity_id, mark] = [freshName(), `mark-${crypto.randomUUID()}`];
       const { run } = await attack(lang, code(`${way(mark)}\nsleep 60`), { entity_id, timeout: 3000 });
@@ -63,7 +63,7 @@ describe('what code leaves running', () => {
     await Promise.all(IN.map(expectOne));
   });
 
-  test('by fork in Python itself ends with the call, and is not taken for it', async () => {
+  test('by fork in Python itself ends with the call and is not mistaken for the interpreter', async () => {
     const entity_id = freshName();
     const code = `import os, time
 kept = 1
@@ -84,7 +84,7 @@ print("parent")`;
     await expectNextCallWorks(entity_id);
   });
 
-  test('goes on in no other session and at no other time when the session is deleted', async () => {
+  test('ends when its session is deleted', async () => {
     const mark = `mark-${crypto.randomUUID()}`;
     const stream = await caller.stream({
       lang: 'bash',
@@ -97,7 +97,7 @@ print("parent")`;
   });
 });
 
-describe('a program that does not listen', () => {
+describe('a program that does not react to signals', () => {
   const DEAF: [Lang, string][] = [
     [
       'py',
@@ -119,7 +119,7 @@ describe('a program that does not listen', () => {
     ],
   ];
 
-  test('ends at its time, in every language', async () => {
+  test('is ended at its time limit in every language', async () => {
     const expectOne = async ([lang, code]: (typeof DEAF)[number]) => {
       const entity_id = freshName();
       const { run } = await attack(lang, code, { entity_id, timeout: 2000 });
@@ -133,15 +133,18 @@ describe('a program that does not listen', () => {
     ['py', 'import os, signal; os.kill(os.getpid(), signal.SIGSTOP)'],
     ['bash', 'kill -STOP $$'],
     ['cpp', '#include <csignal>\nint main() { raise(SIGSTOP); }'],
-  ])('because it has stopped itself in %s is woken, or ends at its time', async (lang, code) => {
-    const entity_id = freshName();
-    const { run } = await attack(lang, code, { entity_id, timeout: 2000 });
-    expect([null, 'timeout']).toContain(run.reason);
-    await expectNextCallWorks(entity_id);
-  });
+  ])(
+    'because it has stopped itself (%s) is resumed or ended at its time limit, and the next call works',
+    async (lang, code) => {
+      const entity_id = freshName();
+      const { run } = await attack(lang, code, { entity_id, timeout: 2000 });
+      expect([null, 'timeout']).toContain(run.reason);
+      await expectNextCallWorks(entity_id);
+    },
+  );
 });
 
-describe('a death', () => {
+describe('the death of a process', () => {
   test.each<[string, Lang, string, string]>([
     ['os._exit', 'py', 'import os; os._exit(7)', 'process-exit'],
     ['os._exit(0)', 'py', 'import os; os._exit(0)', 'process-exit'],
@@ -150,7 +153,7 @@ describe('a death', () => {
     ['another program in its place', 'py', 'import os; os.execv("/bin/true", ["true"])', 'process-exit'],
     ['kill -9 of itself', 'bash', 'kill -9 $$', 'signal'],
     ['kill -9 of itself', 'js', 'process.kill(process.pid, "SIGKILL"); for (;;);', 'signal'],
-  ])('by %s in %s is told, and the next call works', async (_, lang, code, reason) => {
+  ])('by %s in %s is reported, and the next call works', async (_, lang, code, reason) => {
     const entity_id = freshName();
     const { run } = await attack(lang, code, { entity_id });
     expect(run.reason, run.message ?? '').toBe(reason);
@@ -163,13 +166,13 @@ describe('a death', () => {
     ['bash', 'kill -9 -1; echo after'],
     ['py', 'import os, signal; signal.signal(15, signal.SIG_IGN); os.kill(-1, 15); print("after")'],
     ['cpp', '#include <csignal>\n#include <cstdio>\nint main() { kill(-1, 9); puts("after"); }'],
-  ])('of all that %s can see harms nothing but itself', async (lang, code) => {
+  ])('and of all others that %s code can kill leaves the next call working', async (lang, code) => {
     const entity_id = freshName();
     await attack(lang, code, { entity_id });
     await expectNextCallWorks(entity_id);
   });
 
-  test('of process 1 is not to be had by any signal', async () => {
+  test('with id 1 cannot be caused by any signal', async () => {
     const entity_id = freshName();
     const before = await caller.python('kept = 1', { entity_id });
     const all = 'for n in range(1, 65):\n    try: os.kill(1, n)\n    except OSError: pass';
@@ -181,7 +184,7 @@ describe('a death', () => {
     await expectNextCallWorks(entity_id);
   });
 
-  test('while nothing runs is told by the next call, which works', async () => {
+  test('while no call runs is reported by the next call, which works', async () => {
     const entity_id = freshName();
     const code = 'import os, threading; threading.Timer(0.3, os._exit, [3]).start()';
     await attack('py', code, { entity_id });
@@ -192,7 +195,7 @@ describe('a death', () => {
     await expectNextCallWorks(entity_id);
   });
 
-  test('again and again does not wear the session out', async () => {
+  test('ten times in a row leaves the session working', async () => {
     const entity_id = freshName();
     for (let round = 0; round < 10; round += 1) {
       const { run } = await attack('py', 'import os; os.kill(os.getpid(), 9)', { entity_id });
@@ -209,7 +212,7 @@ describe('a death', () => {
     ['raise SystemExit("words")', 'exit'],
     ['raise KeyboardInterrupt', 'exception'],
     ['raise GeneratorExit', 'exception'],
-  ])('that is only meant, by %s, leaves variables alone', async (code, reason) => {
+  ])('does not follow from %s, and variables survive', async (code, reason) => {
     const entity_id = freshName();
     await caller.python('kept = 1', { entity_id });
     const { run } = await attack('py', `import sys\n${code}`, { entity_id });
@@ -219,7 +222,7 @@ describe('a death', () => {
   });
 });
 
-describe('what connects it', () => {
+describe('the channel between a session and its server', () => {
   test.each([
     'import sys; sys.stdout.close()',
     'import sys; sys.stdout = sys.stderr = None',
@@ -244,7 +247,7 @@ describe('what connects it', () => {
     'import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))',
     'import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); resource.setrlimit(resource.RLIMIT_CPU, (1, 1))',
     'import os; os.setpgid(0, 0); os.nice(19); os.umask(0o777)',
-  ])('broken by %s is mended, or the session can be ended', async (code) => {
+  ])('is repaired after %s, or the session can be deleted', async (code) => {
     const entity_id = freshName();
     await attack('py', code, { entity_id, timeout: 5000 });
     // The interpreter may be of no more use to its owner, who can still get rid of it.
@@ -253,7 +256,7 @@ describe('what connects it', () => {
     await expectNextCallWorks(entity_id);
   });
 
-  test('nonsense on every descriptor is not taken for an answer', async () => {
+  test('does not take garbage on every descriptor for an answer', async () => {
     const entity_id = freshName();
     const forged = JSON.stringify({ ev: 'done', op: 'done', id: '1', status: 'ok', seq: 1 });
     const code = `import os
@@ -267,7 +270,7 @@ raise ValueError("the true end")`;
     await expectNextCallWorks(entity_id);
   });
 
-  test('children and C code write where they should', async () => {
+  test('carries what children and C code write to the right stream', async () => {
     const code = `import ctypes, subprocess
 subprocess.run(["sh", "-c", "echo child; echo error >&2"])
 ctypes.CDLL(None).write(1, b"by C\\n", 5)
@@ -282,7 +285,7 @@ ctypes.CDLL(None).write(2, b"also by C\\n", 10); None`;
     ['the terminal', 'py', 'open("/dev/tty").read()'],
     ['standard input', 'py', 'import sys; print([sys.stdin.read()]); 1 / 0'],
     ['read', 'bash', 'read x && echo "read $x"; read y < /dev/tty; false'],
-  ])('a question by %s is answered at once', async (_, lang, code) => {
+  ])('answers code that asks for input through %s at once', async (_, lang, code) => {
     const { run } = await attack(lang, code, { timeout: 240_000 });
     expect(run.reason).not.toBe('timeout');
     expect(run.code).not.toBe(0);
@@ -294,12 +297,12 @@ describe('an interrupt', () => {
     ['sleep', 'import time; time.sleep(60)'],
     ['an import', 'open("slow.py", "w").write("import time; time.sleep(60)")\nimport slow'],
     ['C code', 'import numpy; x = numpy.random.rand(500, 500)\nwhile True: x = x @ x / 500'],
-    ['a lock', 'import threading; x = threading.Lock(); x.acquire(); x.acquire()'],
-    ['a child', 'import subprocess; subprocess.run(["sleep", "60"])'],
-    ['the end of another', 'try:\n    while True: pass\nfinally:\n    import time; time.sleep(1)'],
+    ['a wait for a lock', 'import threading; x = threading.Lock(); x.acquire(); x.acquire()'],
+    ['a wait for a child', 'import subprocess; subprocess.run(["sleep", "60"])'],
+    ['a finally block', 'try:\n    while True: pass\nfinally:\n    import time; time.sleep(1)'],
   ];
 
-  test.each(SLOW)('in %s leaves variables alone, and the call right after it works', async (_, code) => {
+  test.each(SLOW)('during %s leaves variables intact, and the call right after it works', async (_, code) => {
     const entity_id = freshName();
     await caller.python('kept = 1', { entity_id });
     const { run } = await attack('py', code, { entity_id, timeout: 1000 });
@@ -309,7 +312,7 @@ describe('an interrupt', () => {
     await expectNextCallWorks(entity_id);
   });
 
-  test.each(SLOW)('in %s by callers that go away, twice, leaves variables alone', async (_, code) => {
+  test.each(SLOW)('during %s by callers that disconnect, twice, leaves variables intact', async (_, code) => {
     const entity_id = freshName();
     await caller.python('kept = 1', { entity_id });
     for (let round = 0; round < 2; round += 1) {
@@ -322,29 +325,32 @@ describe('an interrupt', () => {
   });
 });
 
-describe('a server that is killed', () => {
-  test.each(['SIGTERM', 'SIGKILL'] as const)('by %s leaves sessions to the next, and then nothing', async (signal) => {
-    const home = createHome();
-    const options = { home, args: ['--sandbox', 'on'], env: SMALL_LIMITS };
-    try {
-      const before = await startService(options);
-      const headers = { 'x-api-key': KEY };
-      await before.as(headers).python('kept = 1; open("f", "w").write("f"); None', { entity_id: 'live' });
-      const busy = await before.as(headers).stream({ lang: 'bash', code: 'echo on; sleep 60', entity_id: 'busy' });
-      await busy.event('stream');
-      await before.stop(signal);
-      const after = await startService(options);
-      const next = await after.as(headers).python('print(kept, open("f").read())', { entity_id: 'live' });
-      expect(next.stdout).toBe('1 f\n');
-      expect((await after.as(headers).bash('echo on', { entity_id: 'busy' })).stdout).toBe('on\n');
-      const { code, stderr } = await after.stop('SIGINT');
-      expect([code, stderr]).toEqual([0, '']);
-    } finally {
-      await endConfinedHome(home);
-    }
-  });
+describe('a server', () => {
+  test.each(['SIGTERM', 'SIGKILL'] as const)(
+    'that is killed by %s hands its sessions to the next server, which ends without an error',
+    async (signal) => {
+      const home = createHome();
+      const options = { home, args: ['--sandbox', 'on'], env: SMALL_LIMITS };
+      try {
+        const before = await startService(options);
+        const headers = { 'x-api-key': KEY };
+        await before.as(headers).python('kept = 1; open("f", "w").write("f"); None', { entity_id: 'live' });
+        const busy = await before.as(headers).stream({ lang: 'bash', code: 'echo on; sleep 60', entity_id: 'busy' });
+        await busy.event('stream');
+        await before.stop(signal);
+        const after = await startService(options);
+        const next = await after.as(headers).python('print(kept, open("f").read())', { entity_id: 'live' });
+        expect(next.stdout).toBe('1 f\n');
+        expect((await after.as(headers).bash('echo on', { entity_id: 'busy' })).stdout).toBe('on\n');
+        const { code, stderr } = await after.stop('SIGINT');
+        expect([code, stderr]).toEqual([0, '']);
+      } finally {
+        await endConfinedHome(home);
+      }
+    },
+  );
 
-  test('with its zygotes and keepers gone, from outside, goes on', async () => {
+  test('whose zygotes and keepers are killed from outside goes on', async () => {
     const home = createHome();
     try {
       const service = await startService({ home, args: ['--sandbox', 'on'], env: SMALL_LIMITS });

@@ -1,4 +1,4 @@
-/** Chance that can be had again: all that follows from one seed. */
+/** Makes random choices that can be repeated, because all of them follow from one seed. */
 
 export interface Luck {
   /** A whole number from 0 to below the limit. */

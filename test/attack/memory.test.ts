@@ -1,6 +1,6 @@
 /**
- * An hour's worth of output, in a minute: streams that are read, read slowly, cut, or not read at all, and answers of as much as there may be.
- * The server's memory stays within its bound, what was kept is right, and nothing of it stays on the disk.
+ * Produces an hour's worth of output in a minute, in streams that are read, read slowly, cut or never read, and in answers of the largest size.
+ * Checks that the server's memory stays within its bound, that what was kept is right and that nothing of it stays on the disk.
  */
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -28,8 +28,8 @@ const print = (characters: number) => `yes 'a line of "output" with a tab\tin it
 
 afterEach(() => expect(peakOf(service.pid)).toBeLessThan(MOST_MEMORY));
 
-describe('streams', () => {
-  test('that are read, one after the other and four at once', async () => {
+describe('the memory of the server stays within its bound when streams', () => {
+  test('are read, one after the other and four at once', async () => {
     const streams = await inTurns(8, 4, async () => drain(await post('/exec/stream', { code: print(MANY) })));
     for (const { bytes, end } of streams) {
       // Each character once as it came, and three times in the last event.
@@ -39,7 +39,7 @@ describe('streams', () => {
     report('streams that are read');
   });
 
-  test('that nobody reads, and that are read in the end', async () => {
+  test('are left unread at first and read in the end', async () => {
     const before = await endedExecutions();
     const unread = await Promise.all(
       Array.from({ length: 10 }, () => post('/exec/stream', { code: print(MANY), background: true })),
@@ -52,7 +52,7 @@ describe('streams', () => {
     report('the same, read');
   });
 
-  test('that are cut', async () => {
+  test('are cut by their readers', async () => {
     await inTurns(24, 6, async () => {
       const response = await post('/exec/stream', { code: print(MANY) });
       await new Promise<void>((resolve) => {
@@ -67,7 +67,7 @@ describe('streams', () => {
     report('streams that are cut');
   });
 
-  test('of very many short events', async () => {
+  test('consist of very many short events', async () => {
     const code = 'import sys\nfor _ in range(60_000): sys.stdout.write("."); sys.stdout.flush()';
     const ends = await inTurns(4, 4, async () => drain(await post('/exec/stream', { lang: 'py', code })));
     for (const { end } of ends) expect(end).toMatch(/"language":"py".*}\n\n$/);
@@ -75,8 +75,8 @@ describe('streams', () => {
   });
 });
 
-describe('answers', () => {
-  test('of 100 MB and more end at the limit, and come whole', async () => {
+describe('the memory of the server stays within its bound when answers', () => {
+  test('of 100 MB and more end at the limit and arrive whole', async () => {
     const answers = await inTurns(6, 3, async () => drain(await post('/exec', { code: print(100_000_000) })));
     for (const { bytes, end } of answers) {
       expect(bytes).toBeGreaterThan(3 * 2 ** 25);
@@ -85,14 +85,14 @@ describe('answers', () => {
     report('answers of 100 MB');
   });
 
-  test('that nobody reads, until the connection is cut', async () => {
+  test('are not read until their connection is cut', async () => {
     const unread = await Promise.all(Array.from({ length: 8 }, () => post('/exec', { code: print(MANY) })));
     for (const response of unread) response.destroy();
     report('answers that nobody reads');
   });
 });
 
-test('what was kept of a stream goes with its session, and has no name on the disk', async () => {
+test('the output kept for a stream is dropped with its session and never has a name on the disk', async () => {
   const code = `print("x" * ${MIB})`;
   const { session_id } = await caller.python(code);
   const before = spillsOf(service.pid).length;

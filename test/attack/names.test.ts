@@ -1,4 +1,4 @@
-/** Names, requests and connections as an attacker makes them, over a real connection to the service. */
+/** Sends names, requests and connections as an attacker would make them, over a real connection to the service. */
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -18,7 +18,7 @@ afterEach(() => count(1));
 const upload = (name: string, entity_id: string, content: string | Buffer = 'x', by: Caller = caller) =>
   by.send('POST', '/upload', formOf([['entity_id', entity_id], { name, content }]));
 
-describe('a name', () => {
+describe('a file name', () => {
   test.each([
     '🎉 party.txt',
     'a.',
@@ -33,7 +33,7 @@ describe('a name', () => {
     '$(touch x)',
     '*?[',
     'ünï',
-  ])('such as %j is that of a file, and comes back as it was', async (name) => {
+  ])('such as %j is accepted and comes back as it was', async (name) => {
     const entity_id = freshName();
     const { files, session_id } = ok(await upload(name, entity_id, name)).json<UploadAnswer>();
     const listed = await caller.python('import os, json; print(json.dumps(os.listdir(b".")[0].decode()))', {
@@ -46,7 +46,7 @@ describe('a name', () => {
     expect(decodeURIComponent(/filename\*=UTF-8''(\S+)/.exec(header)?.[1] ?? '')).toBe(name.normalize());
   });
 
-  test('in two forms of Unicode is one name', async () => {
+  test('that is uploaded in two forms of Unicode is one name', async () => {
     const entity_id = freshName();
     for (const [name, text] of [
       ['\u00e9.txt', 'composed'],
@@ -57,7 +57,7 @@ describe('a name', () => {
     expect(stdout).toBe('1\ndecomposed');
   });
 
-  test('in two forms that code gave to two files is told of both, and neither is mixed with the other', async () => {
+  test('that code gives to two files in two forms of Unicode does not mix up their contents', async () => {
     const code = 'open("\\u00e9.txt", "w").write("composed"); open("e\\u0301.txt", "w").write("decomposed"); None';
     const { files, run } = await caller.python(code);
     const texts = await Promise.all(files.map(async (file) => (await caller.download(file)).toString()));
@@ -67,16 +67,16 @@ describe('a name', () => {
   });
 
   test.each([
-    ['is no text', 'os.open(b"a\\xff\\xfe.bin", os.O_CREAT | os.O_WRONLY)'],
+    ['is not valid UTF-8', 'os.open(b"a\\xff\\xfe.bin", os.O_CREAT | os.O_WRONLY)'],
     ['has line breaks', 'open("a\\nb\\r\\nset-cookie: x=1", "w")'],
-    ['has an override', 'open("a\\u202etxt.exe", "w")'],
-    ['has escapes', 'open("a\\x1b[2J\\x07", "w")'],
-    ['is as long as can be', 'open("a" * 255, "w")'],
+    ['has a text direction override', 'open("a\\u202etxt.exe", "w")'],
+    ['has escape sequences', 'open("a\\x1b[2J\\x07", "w")'],
+    ['is as long as the file system allows', 'open("a" * 255, "w")'],
     [
-      'is in folders as deep as can be',
+      'lies in folders as deep as a path allows',
       'os.makedirs("/".join(["d" * 200] * 15)); open("/".join(["d" * 200] * 15) + "/f", "w")',
     ],
-  ])('by code that %s breaks nothing that is told or listed', async (_, make) => {
+  ])('that code chose and that %s breaks neither answers nor listings', async (_, make) => {
     const entity_id = freshName();
     const first = ok(
       await caller.post('/exec', {
@@ -102,7 +102,7 @@ describe('a name', () => {
     ['filename="a\\"; filename=\\"../escaped"', 200],
     ['filename="__proto__"', 200],
     ['filename="constructor"', 200],
-  ])('in a form as %s leads nowhere else', async (disposition, status) => {
+  ])('that is sent in a form as %s leads to no other folder', async (disposition, status) => {
     const boundary = 'xxBOUNDARYxx';
     const body = `--${boundary}\r\nContent-Disposition: form-data; name="file"; ${disposition}\r\n\r\nx\r\n--${boundary}--\r\n`;
     const reply = await caller.send('POST', '/upload', {
@@ -114,7 +114,7 @@ describe('a name', () => {
   });
 });
 
-describe('a place that code has taken', () => {
+describe('a path in the workspace', () => {
   test.each([
     ['a link to a file', 'ln -s /etc/hostname f'],
     ['a link to nothing', 'ln -s /nowhere/at/all f'],
@@ -122,7 +122,7 @@ describe('a place that code has taken', () => {
     ['a FIFO', 'mkfifo f'],
     ['a socket', 'python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\'f\')"'],
     ['a file without permissions', 'echo x > f; chmod 0 f'],
-  ])('with %s is taken over by an upload, and what was behind it stays', async (_, make) => {
+  ])('where code has put %s becomes the uploaded file, and what was behind it is unchanged', async (_, make) => {
     const entity_id = freshName();
     const made = await caller.bash(`${make}; true`, { entity_id });
     expect((await caller.get(`/files/${made.session_id}`)).status).toBe(200);
@@ -132,7 +132,7 @@ describe('a place that code has taken', () => {
     expect((await caller.send('DELETE', `/sessions/${made.session_id}`)).status).toBe(200);
   });
 
-  test('with a file where a folder is needed, or the other way round, fails no call', async () => {
+  test('that is a file where a folder is needed, or the reverse, fails no call', async () => {
     const entity_id = freshName();
     await caller.bash('echo x > a; mkdir b', { entity_id });
     ok(await upload('a/in', entity_id));
@@ -141,7 +141,7 @@ describe('a place that code has taken', () => {
     expect([stdout, run.code]).toEqual(['x\nb\nran\n', 0]);
   });
 
-  test('is downloaded as it was, while code writes to it', async () => {
+  test('is downloaded as it was while code writes to it', async () => {
     const entity_id = freshName();
     const size = 8 << 20;
     const first = await caller.python(`open("f", "wb").write(b"a" * ${size}); None`, { entity_id });
@@ -158,7 +158,7 @@ describe('a place that code has taken', () => {
     expect(files[0] && (await caller.download(files[0])).every((byte) => byte === 98)).toBe(true);
   });
 
-  test('with 5 GB that are not there is not kept, and the rest is', async () => {
+  test('with a sparse file of 5 GB is not kept, and other files are', async () => {
     const home = createHome();
     onTestFinished(() => endConfinedHome(home));
     const small = await startService({ home, args: ['--session-quota', '100MB'] });
@@ -170,7 +170,7 @@ describe('a place that code has taken', () => {
 });
 
 describe.runIf(process.getuid?.() === 0)('a disk that is full in the middle of an upload', () => {
-  test('is told as such, leaves nothing, and works again once there is room', async () => {
+  test('is reported as full, keeps nothing of the upload, and works again once there is room', async () => {
     const home = createHome();
     const disk = join(home.root, 'disk');
     mkdirSync(disk);
@@ -193,18 +193,18 @@ describe.runIf(process.getuid?.() === 0)('a disk that is full in the middle of a
   });
 });
 
-describe('values', () => {
+describe('a request body', () => {
   test.each<[string, string]>([
     ['__proto__ as a field', '{"lang":"bash","code":"echo ran","__proto__":{"timeout":1,"polluted":true}}'],
     ['constructor as a field', '{"lang":"bash","code":"echo ran","constructor":{"prototype":{"polluted":true}}}'],
-    ['fields twice', '{"lang":"cobol","lang":"bash","code":"false","code":"echo ran"}'],
-    ['numbers without an end', '{"lang":"bash","code":"echo ran","args":[1e400,-0]}'],
+    ['the same fields twice', '{"lang":"cobol","lang":"bash","code":"false","code":"echo ran"}'],
+    ['infinite numbers', '{"lang":"bash","code":"echo ran","args":[1e400,-0]}'],
     ['__proto__ as a session', '{"lang":"bash","code":"echo ran","entity_id":"__proto__"}'],
     [
       'constructor as a session',
       '{"lang":"bash","code":"echo ran","session_id":"constructor","runtime_session_hint":"__proto__"}',
     ],
-  ])('with %s mean nothing more', async (_, body) => {
+  ])('with %s is run as usual or refused, and the next call works', async (_, body) => {
     const headers = { 'content-type': 'application/json' };
     const reply = await caller.send('POST', '/exec', { headers, body });
     if (reply.status === 200) expect(reply.json()).toMatchObject({ stdout: 'ran\n' });
@@ -223,7 +223,7 @@ describe('values', () => {
     '',
     `${'['.repeat(100_000)}`,
     '\u0000',
-  ])('that are no request are refused: %j', async (body) => {
+  ])('that is no valid request is refused: %j', async (body) => {
     const reply = await caller.send('POST', '/exec', { headers: { 'content-type': 'application/json' }, body });
     expect([reply.status, reply.json<Problem>().code]).toEqual([400, 'invalid_input']);
   });
@@ -234,14 +234,14 @@ describe('values', () => {
     ['js', 'console.log("[\ud83d]")', /\[/],
     ['py', 'print(ascii("\\ud800"), "\\ud83d\\ude00".encode("utf-16", "surrogatepass").decode("utf-16"))', /😀/],
     ['py', 'print("\\ud800")', /surrogate|^/],
-  ])('with half a character in %s are answered: %j', async (lang, code, wanted) => {
+  ])('with half a surrogate pair in %s code is answered with valid text: %j', async (lang, code, wanted) => {
     const reply = await caller.post('/exec', { lang, code });
     expect([200, 400]).toContain(reply.status);
     if (reply.status === 200) expect(reply.text).toMatch(wanted);
     expect(reply.text).not.toMatch(/[\ud800-\udbff](?![\udc00-\udfff])/);
   });
 
-  test('of 50 MB of code are run', async () => {
+  test('with 50 MB of code is run', async () => {
     const line = `${'#'.repeat(1023)}\n`;
     const { stdout } = await caller.python(`${line.repeat(50 << 10)}print("ran")`);
     expect(stdout).toBe('ran\n');
@@ -249,7 +249,7 @@ describe('values', () => {
 });
 
 describe('calls', () => {
-  test('in 50 sessions at once are answered one and all', async () => {
+  test('in 50 sessions at once are all answered', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
         caller.exec({ lang: n % 2 ? 'bash' : 'py', code: n % 2 ? `echo ${n}` : `print(${n})` }),
@@ -258,7 +258,7 @@ describe('calls', () => {
     expect(answers.map(({ stdout }) => stdout)).toEqual(answers.map((_, n) => `${n}\n`));
   });
 
-  test('that are cancelled in the moment they end harm neither the session nor the next', async () => {
+  test('that are cancelled at the moment they end harm neither the session nor the next call', async () => {
     const entity_id = freshName();
     await caller.python('count = 0', { entity_id });
     for (let round = 0; round < 30; round += 1) {
@@ -274,7 +274,7 @@ describe('calls', () => {
     expect(stdout).toBe('True\n');
   });
 
-  test('of MCP are guarded as all others are', async () => {
+  test('over MCP are refused from foreign hosts, from foreign origins and as plain text', async () => {
     const open = await startService({ home: service.home });
     try {
       const body = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
@@ -307,7 +307,7 @@ describe('connections', () => {
       socket.once('close', () => resolve(text));
     });
 
-  test('that bring too many headers are refused', async () => {
+  test('with too many or too large headers are refused', async () => {
     for (const headers of [
       `x-large: ${'x'.repeat(64 << 10)}`,
       Array.from({ length: 5000 }, (_, n) => `x-${n}: y`).join('\r\n'),
@@ -320,7 +320,7 @@ describe('connections', () => {
     expect((await caller.bash('echo next')).stdout).toBe('next\n');
   });
 
-  test('that announce more than is taken are refused before it is sent', async () => {
+  test('that announce a body above the limit are refused before it is sent', async () => {
     const socket = dial();
     const answer = answerTo(socket);
     socket.write(
@@ -330,11 +330,11 @@ describe('connections', () => {
   });
 
   test.each([
-    ['two lengths', 'content-length: 5\r\ncontent-length: 6\r\n\r\nhello'],
-    ['a length and chunks', 'content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
-    ['chunks of nonsense', 'transfer-encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n'],
-    ['a header with a break in it', 'x-a: b\nx-c: d\r\n\r\n'],
-    ['a length below zero', 'content-length: -5\r\n\r\n'],
+    ['two content lengths', 'content-length: 5\r\ncontent-length: 6\r\n\r\nhello'],
+    ['a content length and chunks', 'content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['malformed chunks', 'transfer-encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n'],
+    ['a line break in a header', 'x-a: b\nx-c: d\r\n\r\n'],
+    ['a negative content length', 'content-length: -5\r\n\r\n'],
   ])('with %s are not taken for two requests', async (_, rest) => {
     const socket = dial();
     const answer = answerTo(socket);
@@ -346,7 +346,7 @@ describe('connections', () => {
     expect(text).not.toMatch(/^HTTP\/1\.1 200/);
   });
 
-  test('that are slow, silent or many keep nobody else waiting', async () => {
+  test('that are slow, silent or very many keep no other caller waiting', async () => {
     const idle = Array.from({ length: 10_000 }, dial);
     await Promise.all(idle.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
     const slow = Array.from({ length: 200 }, dial);
@@ -365,7 +365,7 @@ describe('connections', () => {
   });
 });
 
-test('sockets and folders of the service are its owner’s alone', async () => {
+test('the sockets and folders of the service are accessible to their owner alone', async () => {
   await caller.python('1', { entity_id: freshName() });
   const { runtime, data } = service.home;
   for (const top of [runtime, data]) {

@@ -1,4 +1,4 @@
-/** Code that leaves something for others to run: in the environment, in caches and builds, in its home, through tools. Nobody runs it. */
+/** Runs code that leaves something for others to run (in the environment, caches, builds, its home or through tools), and checks that nobody runs it. */
 
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,8 +36,8 @@ async function expectUnharmed(): Promise<void> {
   }
 }
 
-describe('the environment of Python', () => {
-  test.each(IN_BOTH)('cannot be written by %s, nor its caches, nor the driver', async (_, where) => {
+describe('the Python environment', () => {
+  test.each(IN_BOTH)('cannot be written by %s, nor can its caches or the driver', async (_, where) => {
     const code = `import os, sys, json, importlib.util
 tops = {sys.prefix, sys.base_prefix, os.path.dirname(sys.executable), os.path.dirname(os.path.realpath(sys.executable)), *sys.path}
 for name in ("cuvette_driver", "numpy", "json", "IPython", "pip", "encodings"):
@@ -66,7 +66,7 @@ print(json.dumps([seen, written]))`;
     expect(written.filter((path) => !OWN.test(path))).toEqual([]);
   });
 
-  test('cannot be changed by pip, and a session that tries harms none', async () => {
+  test('cannot be changed by pip, and a session that tries harms no other', async () => {
     const entity_id = freshName();
     // Nothing is removed where it could be: a shared environment that is open to writing is seen by the first line.
     const code = `S=$(python3 -c "import numpy, os; print(os.path.dirname(os.path.dirname(numpy.__file__)))")
@@ -78,7 +78,7 @@ python3 -m pip uninstall -y numpy`;
     await expectNextCallWorks(entity_id);
   });
 
-  test('changed in memory is changed for that session alone', async () => {
+  test('that is changed in memory is changed for that session alone', async () => {
     const entity_id = freshName();
     const code = `import builtins, json, os, sys, numpy
 builtins.poisoned = True; json.loads = None; numpy.array = None; os.environ["POISON"] = "1"
@@ -91,7 +91,7 @@ os.register_at_fork(after_in_child=lambda: os._exit(9))`;
   });
 });
 
-describe('what is started next', () => {
+describe('the next process that is started', () => {
   test('reads nothing that a session has put into its home, its workspace or its temporary folder', async () => {
     const entity_id = freshName();
     const python = `try: open("${escaped}-python", "w")\nexcept OSError: pass\nimport builtins; builtins.poisoned = True\n`;
@@ -146,7 +146,7 @@ for path, text in files.items():
 echo 'touch ${escaped}-bash; POISON=1' > attack.sh; chmod 755 attack.sh; echo 'require("node:fs").writeFileSync("${escaped}-node", "")' > attack.js
 echo 'open("${escaped}-startup", "w")' > attack.py; echo 'ran' > value.h`;
 
-  test('takes no variables from a shell that keeps its own', async () => {
+  test('takes no environment variables from a shell that keeps its state', async () => {
     const entity_id = freshName();
     const exports = Object.entries(VARIABLES).map(([name, value]) => `export ${name}='${value}'`);
     const first = await attack('bash', `${prepare}\n${exports.join('\n')}`, { entity_id, stateful: true });
@@ -156,7 +156,7 @@ echo 'open("${escaped}-startup", "w")' > attack.py; echo 'ran' > value.h`;
     await expectUnharmed();
   });
 
-  test('takes no variables from Python that sets its own', async () => {
+  test('takes no environment variables from Python code that sets its own', async () => {
     const entity_id = freshName();
     await attack('bash', prepare, { entity_id });
     await attack('py', `import os; os.environ.update(${JSON.stringify(VARIABLES)})`, { entity_id });
@@ -165,7 +165,7 @@ echo 'open("${escaped}-startup", "w")' > attack.py; echo 'ran' > value.h`;
     await expectUnharmed();
   });
 
-  test('takes no variables from fields of a request', async () => {
+  test('takes no environment variables from fields of a request', async () => {
     const entity_id = freshName();
     await attack('bash', prepare, { entity_id });
     const more = { env: VARIABLES, environment: VARIABLES, env_vars: VARIABLES, variables: VARIABLES };
@@ -191,19 +191,22 @@ echo 'open("${escaped}-startup", "w")' > attack.py; echo 'ran' > value.h`;
     ],
     ['an option of bash', { lang: 'bash', code: 'echo "$1"', args: ['--init-file'] }],
     ['an option of Python', { lang: 'py', code: 'import sys; print(sys.argv[1])', args: ['-c'] }],
-  ])('takes an argument of the program for no more than that: %s', async (_, { lang, code, args }) => {
-    const { stdout } = await attack(lang as Lang, String(code), { args });
-    expect(stdout).toBe(`${(args as string[])[0]}\n`);
-  });
+  ])(
+    'gets the arguments of a request as plain arguments, even if one looks like %s',
+    async (_, { lang, code, args }) => {
+      const { stdout } = await attack(lang as Lang, String(code), { args });
+      expect(stdout).toBe(`${(args as string[])[0]}\n`);
+    },
+  );
 });
 
-describe('what is built', () => {
+describe('a compiled program', () => {
   const COMPILED: [Lang, (word: string) => string][] = [
     ['cpp', (word) => `#include <cstdio>\nint main() { puts("${word}"); }`],
     ['go', (word) => `package main\n\nimport "fmt"\n\nfunc main() { fmt.Println("${word}") }\n`],
   ];
 
-  test.each(COMPILED)('in %s stays as it was built, whatever the program does to itself', async (lang, source) => {
+  test.each(COMPILED)('in %s stays as it was built, whatever it does to itself', async (lang, source) => {
     const word = crypto.randomUUID();
     const hostile: Record<string, string> = {
       cpp: `#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\nint main() { puts("${word}"); if (getenv("HOME")) { char p[4096]; long n = readlink("/proc/self/exe", p, 4095); p[n] = 0; rename(p, "/tmp/moved"); FILE *f = fopen(p, "w"); if (f) { fputs("#!/bin/sh\\necho poisoned\\n", f); fclose(f); } } }`,
@@ -214,7 +217,7 @@ describe('what is built', () => {
     expect((await attack(lang, source(word))).stdout).toBe(`${word}\n`);
   });
 
-  test('cannot be reached: no cache of builds is there to write to', async () => {
+  test('cannot be replaced, because no build cache is writable in a session', async () => {
     const look = `find / -xdev -writable \\( -type d -o -type f \\) -not -path '/proc/*' 2>/dev/null | grep -Ev '^/(mnt/data|mnt/program|tmp|home/user|dev)(/|$)'; true`;
     for (const lang of ['bash', 'py'] as const) {
       const code =
@@ -226,7 +229,7 @@ describe('what is built', () => {
     expect(stdout.split('\n').filter((path) => path !== '' && !OWN.test(path))).toEqual([]);
   });
 
-  test('from the files of one session is not run in another', async () => {
+  test('built from the files of one session is not run in another', async () => {
     const [one, two] = [freshName(), freshName()];
     const mark = crypto.randomUUID();
     const sources = [
@@ -247,7 +250,7 @@ describe('what is built', () => {
     }
   });
 
-  test('from a file that changes while it is read is not kept for others', async () => {
+  test('built from a file that changes while it is read is not kept for others', async () => {
     const [one, two] = [freshName(), freshName()];
     const heavy = Array.from(
       { length: 60 },
@@ -273,7 +276,7 @@ threading.Thread(target=work, daemon=True).start()`;
   });
 });
 
-describe('tools of MCP', () => {
+describe('the MCP tool', () => {
   async function connect() {
     const client = new Client({ name: 'attack', version: '1' });
     const transport = new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), {
@@ -294,7 +297,7 @@ describe('tools of MCP', () => {
   }
 
   test.each(['/mnt/data/evil', 'evil', './evil', '/tmp/evil', '/proc/self/exe', '/bin/sh'])(
-    'add_interpreter with %s runs nothing outside',
+    'add_interpreter runs nothing outside the sandbox when it is given %s',
     async (python_path) => {
       const call = await connect();
       const script = `#!/bin/sh\ntouch ${escaped}-interpreter\nexec python3 "$@"\n`;
@@ -310,7 +313,7 @@ describe('tools of MCP', () => {
     },
   );
 
-  test('add_interpreter with a Python of this machine runs it confined, or not at all', async () => {
+  test('add_interpreter runs a Python of this machine confined or not at all', async () => {
     const call = await connect();
     const outside = home.project('outside');
     writeFileSync(join(outside, 'python'), `#!/bin/sh\ntouch ${escaped}-host\nexec python3 "$@"\n`, { mode: 0o755 });
@@ -326,7 +329,7 @@ describe('tools of MCP', () => {
     }
   });
 
-  test('list_interpreters finds none that code has laid out, and runs none', async () => {
+  test('list_interpreters neither finds nor runs an interpreter that code has laid out', async () => {
     const call = await connect();
     const script = `#!/bin/sh\ntouch ${escaped}-discovered\nexec python3 "$@"\n`;
     const write = `import os\nfor folder in (".venv", "venv"):\n    os.makedirs(folder + "/bin", exist_ok=True)\n    open(folder + "/pyvenv.cfg", "w").write("home = /usr/bin\\n")\n    for name in ("python", "python3"):\n        path = folder + "/bin/" + name\n        open(path, "w").write(${JSON.stringify(script)}); os.chmod(path, 0o755)`;
@@ -338,7 +341,7 @@ describe('tools of MCP', () => {
     }
   });
 
-  test('export_session writes nothing outside of the session', async () => {
+  test('export_session writes nothing outside the session', async () => {
     const call = await connect();
     const target = join(home.root, 'target');
     mkdirSync(target);

@@ -1,4 +1,4 @@
-/** That each defence is what stops its attack: without it, or with its limit raised, the same code succeeds. */
+/** Checks that each defence is what stops its attack: without it, or with its limit raised, the same code succeeds. */
 
 import { existsSync, mkdirSync, realpathSync, symlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -80,7 +80,7 @@ except OSError as error: print(error)`;
 describe.each([
   ['on', 'is stopped'],
   ['off', 'succeeds'],
-])('with --sandbox %s', (sandbox, fate) => {
+])('with --sandbox %s,', (sandbox, fate) => {
   const isOff = sandbox === 'off';
   let on: Awaited<ReturnType<typeof open>>;
   let bystander: Bystander | undefined;
@@ -95,7 +95,7 @@ describe.each([
     await on.close();
   });
 
-  test('the service says so', async () => {
+  test('the health of the service says whether it confines code', async () => {
     const { sandbox: said } = ok(await on.caller.get('/health')).json<{ sandbox: string }>();
     expect(said).toMatch(isOff ? /^none\b/ : /^on\b/);
   });
@@ -131,7 +131,7 @@ describe.each([
     expect(Number(stdout) > 0).toBe(isOff);
   });
 
-  test.runIf(process.arch === 'x64')(`asking the kernel for odd things ${fate}`, async () => {
+  test.runIf(process.arch === 'x64')(`making forbidden system calls ${fate}`, async () => {
     const { stdout } = await on.exec('py', CALLS);
     const results = stdout.trim().split(' ');
     expect(results).toHaveLength(3);
@@ -139,7 +139,7 @@ describe.each([
     expect((await on.exec('py', STATUS)).stdout).toMatch(isOff ? /'0', '0'\]/ : /'0000000000000000', '1', '2'\]/);
   });
 
-  test(`taking more than the limits ${fate}`, async () => {
+  test(`taking more than the limits allow ${fate}`, async () => {
     const spawned = Number((await on.exec('py', SPAWN(150))).stdout);
     expect(spawned === 150).toBe(isOff);
     const held = await on.exec('py', HOLD);
@@ -153,7 +153,7 @@ describe.each([
   });
 });
 
-describe('with its limit raised, or lowered,', () => {
+describe('with limits raised or lowered by settings,', () => {
   let raised: Awaited<ReturnType<typeof open>>;
   let lowered: Awaited<ReturnType<typeof open>>;
   beforeAll(async () => {
@@ -171,46 +171,46 @@ describe('with its limit raised, or lowered,', () => {
     await lowered.close();
   });
 
-  test('memory is what the setting says', async () => {
+  test('a session gets as much memory as the setting says', async () => {
     expect((await raised.exec('py', HOLD)).stdout).toBe('held\n');
     expect((await lowered.exec('py', HOLD)).stdout).toBe('');
   });
 
-  test('processes are as many as the setting says', async () => {
+  test('a session gets as many processes as the setting says', async () => {
     expect((await raised.exec('py', SPAWN(150))).stdout).toBe('150\n');
     expect(Number((await lowered.exec('py', SPAWN(150))).stdout)).toBeLessThanOrEqual(64);
   });
 
-  test('disk and files are what the settings say', async () => {
+  test('a session gets as much disk and as many files as the settings say', async () => {
     expect((await raised.exec('bash', FILL)).stdout).toBe('filled\n');
     expect((await raised.exec('py', MANY_FILES)).stdout).toBe('made\n');
   });
 
-  test('open files are as many as the setting says', async () => {
+  test('a session gets as many open files as the setting says', async () => {
     expect((await raised.exec('py', OPEN_FILES)).stdout).toBe('opened\n');
     expect((await lowered.exec('py', OPEN_FILES)).stderr).toMatch(/Too many open files/);
   });
 
-  test('output is as much as the setting says', async () => {
+  test('a session gets as much output as the setting says', async () => {
     const code = 'print("x" * 2_000_000)';
     expect((await raised.exec('py', code)).stdout).toHaveLength(2_000_001);
     expect((await lowered.exec('py', code)).run.reason).toBe('output-limit');
   });
 
-  test('processors are as many as the setting says', async () => {
+  test('a session gets as many processors as the setting says', async () => {
     const all = (await raised.exec('bash', 'nproc')).stdout;
     expect((await lowered.exec('bash', 'nproc')).stdout).toBe('1\n');
     expect(Number(all)).toBeGreaterThanOrEqual(1);
   });
 
-  test('one setting of 0 means no limit', async () => {
+  test('a session has no memory limit where the setting is 0', async () => {
     const free = await open(['--sandbox', 'on', '--session-memory', '0']);
     expect((await free.exec('py', HOLD)).stdout).toBe('held\n');
     await free.close();
   });
 });
 
-describe('the network', () => {
+describe('the network of a session', () => {
   let server: Server;
   let port: number;
   beforeAll(async () => {
@@ -223,21 +223,21 @@ describe('the network', () => {
 try: print(urllib.request.urlopen("${url}", timeout=10).read().decode())
 except Exception as error: print("refused:", error, getattr(error, "read", bytes)().decode())`;
 
-  test('that is allowed is reached', async () => {
+  test('is reached where it is allowed', async () => {
     const free = await open(['--sandbox', 'on', '--network', 'allow']);
     expect((await free.exec('py', reach(port))).stdout).toBe('reached\n');
     expect((await free.exec('py', fetch(`http://127.0.0.1:${port}/`))).stdout).toBe('answered\n');
     await free.close();
   });
 
-  test('that is not is not', async () => {
+  test('is not reached where it is set to none', async () => {
     const none = await open(['--sandbox', 'on', '--network', 'none']);
     expect((await none.exec('py', reach(port))).stdout).toBe('not reached\n');
     expect((await none.exec('py', fetch(`http://127.0.0.1:${port}/`))).stdout).toMatch(/^refused/);
     await none.close();
   });
 
-  test('of a list leads to those of the list, and is refused to others by name', async () => {
+  test('that is limited to a list leads to the hosts on it and refuses others by name', async () => {
     const some = await open(['--sandbox', 'on'], { CUVETTE_NETWORK: `127.0.0.2:${port},packages.example.org` });
     const through = (url: string) => `import os, urllib.request
 for name in ("no_proxy", "NO_PROXY"): os.environ.pop(name, None)
@@ -258,7 +258,7 @@ except Exception as error: print("refused:", error, getattr(error, "read", bytes
   });
 });
 
-describe('where bubblewrap is missing', () => {
+describe('where bubblewrap is missing,', () => {
   /** A PATH with the interpreters, and without it. */
   function lacking(home: Home): string {
     const bin = join(home.root, 'bin');
@@ -275,7 +275,7 @@ describe('where bubblewrap is missing', () => {
     return bin;
   }
 
-  test('a service that must confine does not start, and says what to do', async () => {
+  test('a service that must confine code does not start and says what to do', async () => {
     const home = createHome();
     homes.push(home);
     const { code, stdout, stderr } = await refusalOf(home, ['--sandbox', 'on'], { PATH: lacking(home) });
@@ -284,7 +284,7 @@ describe('where bubblewrap is missing', () => {
     expect(stderr).not.toMatch(/\n {4}at /);
   });
 
-  test('a service that may confine says that it does not', async () => {
+  test('a service that may run code unconfined says that it does', async () => {
     const home = createHome();
     homes.push(home);
     const service = await startService({ home, env: { PATH: lacking(home), CUVETTE_API_KEY: KEY } });

@@ -1,4 +1,4 @@
-/** Code that takes all it can get: processes, memory, disk, descriptors. It gets its limit, and is told which. */
+/** Runs code that takes all it can get of processes, memory, disk and descriptors, and checks that it gets no more than its limit and is told which. */
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ print(len(started))`,
   if (Number(disk.stdout) >= 400 * 2 ** 20) throw new Error(`More disk than allowed: ${JSON.stringify(disk)}`);
 });
 
-describe('processes', () => {
+describe('the process limit', () => {
   // Copies of an interpreter may run out of memory before they are too many.
   const limit = /processes and threads, 64|512 MiB/;
   const reason = ['too-many-processes', 'timeout', 'oom'];
@@ -67,14 +67,14 @@ describe('processes', () => {
       'js',
       'const { spawnSync } = require("node:child_process");\nconst self = `const { spawn } = require("node:child_process"); for (;;) spawn(process.execPath, ["-e", "setTimeout(() => {}, 60000)"], { stdio: "ignore" }).on("error", () => process.exit(9));`;\nconst { status, signal } = spawnSync(process.execPath, ["-e", self], { stdio: "inherit" });\nprocess.exit(status ?? 9);',
     ],
-  ])('%s', async (_, lang, code) => {
+  ])('ends %s, and the next call works', async (_, lang, code) => {
     const entity_id = freshName();
     expectLimit(await attack(lang, code, { entity_id, timeout: 60_000 }), { reason, limit });
     await expectNextCallWorks(entity_id);
   });
 });
 
-describe('memory', () => {
+describe('the memory limit', () => {
   const expected = { reason: 'oom', limit: /512 MiB/ };
 
   test.each<[string, Lang, string]>([
@@ -92,7 +92,7 @@ describe('memory', () => {
       `#include <cstdlib>\n#include <cstring>\nint main() { for (int n = 0; n < ${MANY_MIB}; n++) memset(malloc(1 << 20), 1, 1 << 20); }`,
     ],
     [
-      'slow growth in Node, beside its heap',
+      'slow growth in Node outside its heap',
       'js',
       `const x = []; for (let n = 0; n < ${MANY_MIB}; n++) x.push(Buffer.alloc(1 << 20, 1));`,
     ],
@@ -101,13 +101,13 @@ describe('memory', () => {
       'go',
       `package main\n\nfunc main() {\n\tvar x [][]byte\n\tfor n := 0; n < ${MANY_MIB}; n++ {\n\t\tpart := make([]byte, 1<<20)\n\t\tfor i := range part {\n\t\t\tpart[i] = 1\n\t\t}\n\t\tx = append(x, part)\n\t}\n\tprintln(len(x))\n}\n`,
     ],
-  ])('%s', async (_, lang, code) => {
+  ])('ends %s, and the next call works', async (_, lang, code) => {
     const entity_id = freshName();
     expectLimit(await attack(lang, code, { entity_id }), expected);
     await expectNextCallWorks(entity_id);
   });
 
-  test('slow growth in the heap of Node', async () => {
+  test('ends slow growth in the heap of Node, and the next call works', async () => {
     const entity_id = freshName();
     const code = 'const x = []; for (;;) x.push(Array.from({ length: 1000 }, (_, n) => ({ n })));';
     const { run, stderr } = await attack('js', code, { entity_id });
@@ -116,7 +116,7 @@ describe('memory', () => {
     await expectNextCallWorks(entity_id);
   });
 
-  test('growth in a child of Python', async () => {
+  test('ends growth in a child of Python, and the next call works', async () => {
     const entity_id = freshName();
     const child = `import subprocess, sys\nsubprocess.run([sys.executable, "-c", "x = b'x' * ${MUCH}"], check=True)`;
     const { run, stderr } = await attack('py', child, { entity_id });
@@ -125,7 +125,7 @@ describe('memory', () => {
     await expectNextCallWorks(entity_id);
   });
 
-  test('children that have too much together have no more than the limit', async () => {
+  test('holds for the children of a call together', async () => {
     const entity_id = freshName();
     const child = 'import time; x = b"x" * (200 << 20); time.sleep(4)';
     const code = `import subprocess, sys
@@ -138,7 +138,7 @@ print(sum(one.wait() == 0 for one in all))`;
   });
 
   test.each(['/dev/shm', '/tmp', '/home/user', '/mnt/program', '/var/tmp'])(
-    'files in %s do not pass the limit by',
+    'cannot be evaded by files in %s',
     async (folder) => {
       const entity_id = freshName();
       const answer = await attack('bash', `head -c 1500M /dev/zero > ${folder}/attack-big && echo "all of it"`, {
@@ -155,17 +155,17 @@ print(sum(one.wait() == 0 for one in all))`;
   );
 });
 
-describe('disk', () => {
+describe('on the disk of a session,', () => {
   test.each<[string, Lang, string]>([
-    ['bash', 'bash', 'head -c 2G /dev/zero > f'],
+    ['one file in bash', 'bash', 'head -c 2G /dev/zero > f'],
     ['many files in bash', 'bash', 'for n in $(seq 100); do head -c 20M /dev/zero > f$n; done'],
     [
-      'Python',
+      'one file in Python',
       'py',
       'with open("f", "wb") as f:\n    for n in range(2048): f.write(bytes(1 << 20))\nprint("all of it")',
     ],
     ['many files in Python', 'py', 'for n in range(2048): open("f%d" % n, "wb").write(bytes(1 << 20))'],
-  ])('a workspace filled by %s', async (_, lang, code) => {
+  ])('code that fills the workspace with %s is ended by the quota, and room can be made', async (_, lang, code) => {
     const entity_id = freshName();
     const answer = await attack(lang, code, { entity_id });
     expectLimit(answer, { reason: 'disk-quota', limit: /256 MiB/ });
@@ -179,7 +179,7 @@ describe('disk', () => {
     ['files', 'open("f%d" % n, "w").close()'],
     ['folders', 'os.mkdir("f%d" % n)'],
     ['links', 'os.symlink("x", "f%d" % n)'],
-  ])('a workspace with more %s than allowed', async (_, one) => {
+  ])('code that makes more %s than allowed is ended, and room can be made', async (_, one) => {
     const entity_id = freshName();
     const answer = await attack('py', `import os\nfor n in range(100_000): ${one}`, { entity_id });
     expectLimit(answer, { reason: 'disk-quota', limit: /5,?000/ });
@@ -209,7 +209,7 @@ describe('disk', () => {
     await expectNextCallWorks(entity_id);
   });
 
-  test('files that have lost their names count too', async () => {
+  test('unlinked files that are still open count towards the quota', async () => {
     const entity_id = freshName();
     const code = `import os, time
 files = []
@@ -225,7 +225,7 @@ print("all of it")`;
     await expectNextCallWorks(entity_id);
   });
 
-  test('files that are written between calls count too', async () => {
+  test('files that are written between calls count towards the quota', async () => {
     const entity_id = freshName();
     const code = `import threading, time
 def write():
@@ -242,7 +242,7 @@ threading.Timer(0.5, write).start()`;
     await expectNextCallWorks(entity_id);
   });
 
-  test('files count whatever others remove meanwhile', async () => {
+  test('files count towards the quota whatever another session removes meanwhile', async () => {
     const [entity_id, other] = [freshName(), freshName()];
     await attack('bash', 'for n in $(seq 12); do head -c 20M /dev/zero > f$n; done', { entity_id: other });
     const code = `import time
@@ -258,7 +258,7 @@ print("all of it")`;
     await expectNextCallWorks(entity_id);
   });
 
-  test('sparse files are not kept, copied or read', async () => {
+  test('huge sparse files are not stored as outputs', async () => {
     const entity_id = freshName();
     const answer = await attack('bash', 'truncate -s 200G sparse; truncate -s 8T huge; ls | wc -l; echo x > small', {
       entity_id,
@@ -268,7 +268,7 @@ print("all of it")`;
     await expectNextCallWorks(entity_id);
   });
 
-  test('folders too deep for a path can be left behind, and are removed', async () => {
+  test('folders too deep for a path can be left behind and are removed', async () => {
     const entity_id = freshName();
     const code = `import os\nfor n in range(2000):\n    os.mkdir("d" * 20); os.chdir("d" * 20)\nopen("f", "w").close(); os.chdir("/mnt/data")`;
     await attack('py', code, { entity_id });
@@ -278,13 +278,13 @@ print("all of it")`;
     await attack('py', code, { entity_id: freshName() });
   });
 
-  test('folders without permissions can be left behind, and are removed', async () => {
+  test('folders without permissions can be left behind and are removed', async () => {
     const entity_id = freshName();
     await attack('bash', 'mkdir -p a/b; touch a/b/c; chmod 0 a/b a; mkdir s; chmod 1000 s', { entity_id });
     await expectNextCallWorks(entity_id);
   });
 
-  test('what is left in /dev/shm and /tmp is seen by no other session, and not on this machine', async () => {
+  test('what is left in /dev/shm and /tmp is visible to no other session and not on this machine', async () => {
     const entity_id = freshName();
     await attack('bash', 'for d in /dev/shm /tmp /home/user /run /var/tmp; do echo x > $d/attack-left; done', {
       entity_id,
@@ -299,7 +299,7 @@ print("all of it")`;
     await expectNextCallWorks(entity_id);
   });
 
-  test('memory of System V is not shared with this machine, and ends with the session', async () => {
+  test('System V memory, semaphores and queues of one session are visible to no other', async () => {
     const entity_id = freshName();
     const code =
       'import ctypes; c = ctypes.CDLL(None); print([c.shmget(4711, 1 << 20, 0o1666), c.semget(4711, 1, 0o1666), c.msgget(4711, 0o1666)])';
@@ -313,13 +313,13 @@ print("all of it")`;
   });
 });
 
-describe('the rest', () => {
+describe('in a session,', () => {
   test.each<[string, Lang, string]>([
-    ['in Python', 'py', 'x = [open("/dev/null") for _ in range(100_000)]'],
-    ['of sockets', 'py', 'import socket; x = [socket.socketpair() for _ in range(100_000)]'],
-    ['of pipes', 'py', 'import os; x = [os.pipe() for _ in range(100_000)]'],
-    ['above its hard limit', 'bash', 'ulimit -Hn 100000'],
-  ])('too many open files %s are refused', async (_, lang, code) => {
+    ['as files in Python', 'py', 'x = [open("/dev/null") for _ in range(100_000)]'],
+    ['as sockets', 'py', 'import socket; x = [socket.socketpair() for _ in range(100_000)]'],
+    ['as pipes', 'py', 'import os; x = [os.pipe() for _ in range(100_000)]'],
+    ['by raising the hard limit', 'bash', 'ulimit -Hn 100000'],
+  ])('opening too many descriptors %s is refused', async (_, lang, code) => {
     const entity_id = freshName();
     const { run, stderr } = await attack(lang, code, { entity_id });
     expect(run.code).not.toBe(0);
@@ -350,7 +350,7 @@ describe('the rest', () => {
       'package main\n\nfunc f(n int) int { return f(n+1) + n }\n\nfunc main() { println(f(1)) }\n',
       ['exit', 'oom'],
     ],
-  ])('endless recursion %s ends', async (_, lang, code, reasons) => {
+  ])('endless recursion %s ends, and the next call works', async (_, lang, code, reasons) => {
     const entity_id = freshName();
     // What must end by itself has the time that a slow machine takes for it.
     const timeout = reasons.includes('timeout') ? 8000 : HANGS_AFTER;
@@ -363,7 +363,7 @@ describe('the rest', () => {
     ['Python', 'py', 'import ctypes; ctypes.string_at(0)'],
     ['C++', 'cpp', 'int main() { *(volatile int *)0 = 1; }'],
     ['a shell', 'bash', 'kill -SEGV $$'],
-  ])('a crash of %s is told as one, and leaves no core file', async (_, lang, code) => {
+  ])('a crash of %s is reported as a crash and leaves no core file', async (_, lang, code) => {
     const entity_id = freshName();
     const { run, files } = await attack(lang, code, { entity_id });
     expect([run.reason, run.signal, run.status]).toEqual(['signal', 'SIGSEGV', 'SG']);
@@ -372,8 +372,8 @@ describe('the rest', () => {
   });
 });
 
-describe('archives', () => {
-  test('a zip bomb is stored as it is, and unpacked no further than the quota', async () => {
+describe('in a workspace with a quota,', () => {
+  test('a zip bomb is stored as it is and unpacked no further than the quota', async () => {
     const entity_id = freshName();
     const code = `import zipfile
 with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as z:
@@ -398,7 +398,7 @@ with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as z:
     await expectNextCallWorks(entity_id);
   });
 
-  test('a tar of very many entries is stored as it is, and unpacked no further than the count of files', async () => {
+  test('a tar of very many entries is stored as it is and unpacked no further than the limit on files', async () => {
     const entity_id = freshName();
     const code = `import tarfile
 with tarfile.open("many.tar.gz", "w:gz", compresslevel=1) as t:
@@ -412,7 +412,7 @@ with tarfile.open("many.tar.gz", "w:gz", compresslevel=1) as t:
     await expectNextCallWorks(entity_id);
   });
 
-  test('a tar that leads outside writes nothing outside', async () => {
+  test('a tar with paths that lead outside writes nothing outside', async () => {
     const code = `import tarfile, io
 with tarfile.open("evil.tar", "w") as t:
     for name in ("../../../../${home.root}/escaped", "/${home.root}/escaped"):

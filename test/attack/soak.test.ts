@@ -1,7 +1,7 @@
 /**
- * Thousands of calls of all kinds at once, with faults among them, to a service that must end sessions all the time to make room.
- * Every answer is the right one, every session has its own variables or is told that they are lost, and nothing piles up.
- * CUVETTE_SOAK says how many calls; CUVETTE_SEED repeats a run.
+ * Makes thousands of calls of all kinds at once, with faults among them, to a service that must evict sessions all the time.
+ * Every answer must be right, every session must have its own variables or be told that they are lost, and nothing may pile up.
+ * CUVETTE_SOAK sets the number of calls; CUVETTE_SEED repeats a run.
  */
 
 import { readdirSync } from 'node:fs';
@@ -34,7 +34,7 @@ const service = await useTarget({
 });
 const caller = service.as({ 'x-api-key': KEY });
 
-test('a long time under mixed load leaves every answer right and nothing behind', {
+test('a service under long mixed load answers every call correctly and leaves nothing behind', {
   // Ends one that hangs: it tells of every hundred calls.
   timeout: CALLS * 5000,
 }, async () => {

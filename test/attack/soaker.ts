@@ -1,4 +1,4 @@
-/** One of the callers of the soak: it has a few sessions, takes one step after the other in them, and knows what each must answer. */
+/** Acts as one caller of the soak: it has a few sessions, takes one step after the other in them, and knows what each must answer. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';

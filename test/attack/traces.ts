@@ -1,4 +1,4 @@
-/** What a service leaves on the machine: its processes, mounts, control groups, sockets, files and shared memory. */
+/** Lists what a service leaves on the machine: its processes, mounts, control groups, sockets, files and shared memory. */
 
 import { type Dirent, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

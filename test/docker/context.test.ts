@@ -1,4 +1,4 @@
-/** What the image is built from, without building it. */
+/** Checks what the image is built from, without building it. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ test('every file that the Dockerfile copies is let through by .dockerignore', ()
   expect(copied.filter((source) => copiedFiles(files, source).length === 0)).toEqual([]);
 });
 
-test('nothing is sent that the Dockerfile does not copy', () => {
+test('no file is sent to the build that the Dockerfile does not copy', () => {
   const used = new Set(copied.flatMap((source) => copiedFiles(files, source)));
   expect(files.filter((file) => !used.has(file) && file !== 'Dockerfile')).toEqual([]);
 });
@@ -29,6 +29,6 @@ test.each([
   'python/cuvette_driver/__main__.py',
   'python/cuvette_torch/server.py',
   'src/lab/engines/embedded/kernel/kernel.as',
-])('%s, which the package is made of, is in the context', (file) => {
+])('%s, which the package is built from, is in the build context', (file) => {
   expect(files).toContain(file);
 });

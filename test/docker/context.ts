@@ -1,4 +1,4 @@
-/** The build context of the image: the files that .dockerignore lets through, and what a COPY takes of them. */
+/** Lists the build context of the image: the files that .dockerignore lets through, and what a COPY takes of them. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

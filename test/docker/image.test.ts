@@ -1,4 +1,4 @@
-/** The Docker image, built by its own Dockerfile without Docker, and run as compose.yaml would: as an ordinary user, without capabilities, here without any network. */
+/** Builds the Docker image by its own Dockerfile without Docker, and runs it as compose.yaml would: as an ordinary user, without capabilities, here without any network. */
 
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
@@ -35,14 +35,14 @@ afterAll(() => {
   expect(mounts).not.toContain(folder);
 });
 
-test('gets healthy, by its own check', async () => {
+test('the Docker image becomes healthy by its own health check', async () => {
   await waitFor('it is healthy', async () => {
     if (container.exitCode !== null) throw new Error(`It ended: ${JSON.stringify(await ended)}`);
     return (await inside(image.health)).code === 0;
   });
 });
 
-test('runs as an ordinary user, with the sandbox on', async () => {
+test('the Docker image runs as an ordinary user with the sandbox on', async () => {
   expect((await inside(['id', '-u'])).stdout).toBe('1000\n');
   const { sandbox } = JSON.parse((await ask('/health')).stdout);
   expect(sandbox).toMatch(/^on\b/);
@@ -55,18 +55,18 @@ test.each([
   ['ts', 'const x: number = 6; console.log(x * 7)'],
   ['go', 'package main\n\nimport "fmt"\n\nfunc main() {\n\tfmt.Println(6 * 7)\n}\n'],
   ['cpp', '#include <iostream>\nint main() { std::cout << 6 * 7 << std::endl; }'],
-])('answers a call in %s', async (lang, code) => {
+])('the Docker image answers a call in %s', async (lang, code) => {
   const { stdout, stderr } = await ask('/exec', { lang, code });
   expect(JSON.parse(stdout), stderr).toMatchObject({ stdout: '42\n', run: { code: 0 } });
 });
 
-test("runs the lab's demo", async () => {
+test("the Docker image runs the lab's demo", async () => {
   const { code, stdout, stderr } = await inside(['cuvette', 'lab', 'demo'], '/tmp');
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toContain('causal: sufficient-and-necessary');
 });
 
-test('ends when it is told to, and leaves no process behind', async () => {
+test('the Docker image ends when it is told to and leaves no process behind', async () => {
   process.kill(pid, 'SIGTERM');
   const { code, stderr } = await ended;
   expect([code, stderr]).toEqual([0, '']);
