@@ -1,4 +1,4 @@
-/** Who may come in, and that nobody comes across what belongs to another. */
+/** Checks who may come in, and that no caller reaches what belongs to another. */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ describe('a credential', () => {
   });
 
   test.each([
-    ['none', {}],
+    ['missing', {}],
     ['an empty key', { 'x-api-key': '' }],
     ['a wrong key', { 'x-api-key': 'wrong' }],
     ['half of the key', { 'x-api-key': KEY.slice(0, -1) }],
@@ -46,9 +46,9 @@ describe('a credential', () => {
     ['the key under another name', { 'x-key': KEY }],
     ['a wrong bearer', { authorization: 'Bearer wrong' }],
     ['an empty bearer', { authorization: 'Bearer ' }],
-    ['basic', { authorization: `Basic ${Buffer.from(`:${KEY}`).toString('base64')}` }],
-    ['no token at all', { authorization: 'Bearer a.b.c' }],
-  ])('that is %s is answered with 401, and how to come in', async (_, headers) => {
+    ['basic authentication', { authorization: `Basic ${Buffer.from(`:${KEY}`).toString('base64')}` }],
+    ['a malformed token', { authorization: 'Bearer a.b.c' }],
+  ])('that is %s is answered with 401 and how to come in', async (_, headers) => {
     const reply = await service.as(headers).post('/exec', body);
     expect(reply.status).toBe(401);
     expect(reply.headers['www-authenticate']).toBe('Bearer');
@@ -61,12 +61,12 @@ describe('a credential', () => {
     expect(await status(await bearer())).toBe(200);
   });
 
-  test('that has just expired is still good, as clocks differ', async () => {
+  test('that is a token just expired is still accepted, as clocks differ', async () => {
     expect(await status(await bearer({ expires: -10 }))).toBe(200);
   });
 
   test.each<[string, Claims]>([
-    ['expired', { expires: -120 }],
+    ['that has expired', { expires: -120 }],
     ['for another audience', { audience: 'somebody' }],
     ['of another issuer', { issuer: 'somebody' }],
     ['signed with another key', { key: foreignKey }],
@@ -82,7 +82,7 @@ describe('a credential', () => {
     expect(await status({ authorization: `Bearer ${part({ alg: 'none' })}.${claims}.` })).toBe(401);
   });
 
-  test('may be the secret in the path, before all that there is', async () => {
+  test('may be the secret in the path, before every route', async () => {
     for (const base of [`/k/${SECRET}`, `/k/${SECRET}/v1`, `/k/${SECRET}//v1`])
       expect(await status({}, base)).toBe(200);
     const caller = service.as({}, `/k/${SECRET}/v1`);
@@ -92,7 +92,7 @@ describe('a credential', () => {
   });
 
   test.each([`/k/${SECRET}x`, `/k/${SECRET.slice(1)}`, '/k/', '/k', `/${SECRET}`])(
-    'that is %s in the path is none',
+    'that is sent wrongly as the path %s is refused',
     async (base) => {
       const reply = await service.as({}, base).post('/exec', body);
       expect([401, 404]).toContain(reply.status);
@@ -109,9 +109,9 @@ describe('a credential', () => {
     '/v1/files/x',
     '/mcp',
     '/nothing',
-  ])('is asked for at %s', async (path) => expect((await service.get(path)).status).toBe(401));
+  ])('is required at %s', async (path) => expect((await service.get(path)).status).toBe(401));
 
-  test('is not asked for by who wants to know that the service is there, and that is all they are told', async () => {
+  test('is not required to ask whether the service is healthy, which is all that callers without one are told', async () => {
     for (const path of ['/health', '/v1/health'])
       expect(ok(await service.get(path)).json()).toEqual({ status: 'healthy' });
     expect((await service.get('/')).status).toBe(200);
@@ -147,7 +147,7 @@ describe('a credential', () => {
   });
 });
 
-describe('one user', () => {
+describe('a user', () => {
   let ada: Caller;
   let bob: Caller;
   const callers = async () => {
@@ -156,7 +156,7 @@ describe('one user', () => {
     return { ada, bob };
   };
 
-  test('has other sessions than another, under the same names', async () => {
+  test('has other sessions than another user under the same names', async () => {
     const { ada, bob } = await callers();
     const hers = await ada.python('secret = "hers"; open("f", "w").write("hers"); None', { entity_id: 'shared' });
     const his = await bob.python('import os; print("secret" in dir(), os.listdir())', { entity_id: 'shared' });
@@ -180,7 +180,7 @@ describe('one user', () => {
     expect((await ada.python('print(secret)', { session_id: hers.session_id })).stdout).toBe('hers\n');
   });
 
-  test('finds nothing at another’s files', async () => {
+  test('finds nothing at the ids of another’s files', async () => {
     const { ada, bob } = await callers();
     const { session_id, files } = await ada.upload('f', 'hers');
     const id = files[0]?.id;
@@ -194,7 +194,7 @@ describe('one user', () => {
     expect((await ada.get(`/download/${session_id}/${id}`)).text).toBe('hers');
   });
 
-  test('who gives the id of another’s upload gets a session of another id, and cannot delete it', async () => {
+  test('who gives the id of another’s upload gets a session with another id and cannot delete the upload', async () => {
     const { ada, bob } = await callers();
     const { session_id, files } = await ada.upload('f', 'hers');
     const his = await bob.python('import os; print(os.listdir()); open("g", "w").write("his")', { session_id });
@@ -206,7 +206,7 @@ describe('one user', () => {
     expect((await ada.python('print(open("f").read())', { session_id })).stdout).toBe('hers\n');
   });
 
-  test('cannot delete another’s session, go on with their stream, or answer their program', async () => {
+  test('cannot delete another’s session, resume their stream or answer their program', async () => {
     const { ada, bob } = await callers();
     const stream = await ada.stream({
       lang: 'py',
@@ -237,7 +237,7 @@ describe('one user', () => {
     expect(stream.printed()).toBe('x\ny\n');
   });
 
-  test('of one tenant is not the user of that name of another', async () => {
+  test('of one tenant is not the user of the same name of another tenant', async () => {
     const [one, two] = [
       service.as(await bearer({ sub: 'eve', tenant: 'one' })),
       service.as(await bearer({ sub: 'eve', tenant: 'two' })),
@@ -247,22 +247,22 @@ describe('one user', () => {
     expect((await one.get(`/download/${session_id}/${files[0]?.id}`)).status).toBe(200);
   });
 
-  test('is the same one with a new token', async () => {
+  test('is the same user with a new token', async () => {
     const { session_id } = await service.as(await bearer({ sub: 'zoe' })).python('x = 1', { entity_id: 'z' });
     const again = await service.as(await bearer({ sub: 'zoe' })).python('print(x)', { entity_id: 'z' });
     expect([again.stdout, again.session_id]).toEqual(['1\n', session_id]);
   });
 });
 
-describe('the network', () => {
-  test.each(['0.0.0.0', '::', '192.0.2.1'])('listening on %s without a way in is refused', async (host) => {
+describe('a service', () => {
+  test.each(['0.0.0.0', '::', '192.0.2.1'])('does not start on %s without a credential', async (host) => {
     const { code, stdout, stderr } = await refusalOf(service.home, ['--host', host]);
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toMatch(/anybody could run code here.*--api-key, CUVETTE_API_KEY.*--host 127\.0\.0\.1/s);
   });
 
-  test('with a way in, it listens there, and lets nobody in without it', async () => {
+  test('with a credential listens on other addresses and lets nobody in without it', async () => {
     const open = await anotherService({
       home: service.home,
       args: ['--host', '127.0.0.2'],
@@ -275,7 +275,7 @@ describe('the network', () => {
     expect((await open.as(headers).bash('echo in')).stdout).toBe('in\n');
   });
 
-  test('a port that another program uses is refused with what to do', async () => {
+  test('does not start on a port that another program uses and says what to do', async () => {
     const port = /:(\d+)$/.exec(service.url)?.[1] ?? '';
     const { code, stderr } = await refusalOf(service.home, ['--port', port]);
     expect(code).toBe(2);
@@ -299,7 +299,7 @@ describe('web pages', () => {
     '127.0.0.1.evil.example.com',
     'localhost.evil.example.com',
     '169.254.169.254',
-  ])('that point the name %s here are answered with 403', async (host) => {
+  ])('that point the name %s at this machine are answered with 403', async (host) => {
     const { as } = open;
     expect((await as({ host }).post('/exec', body)).status).toBe(403);
     expect((await as({ host }).get('/health')).status).toBe(403);
@@ -311,7 +311,7 @@ describe('web pages', () => {
     'http://localhost.evil.example.com',
     'https://chat.example.com.evil.example.com',
     'file://',
-  ])('of %s are answered with 403, and nothing runs', async (origin) => {
+  ])('of the origin %s are answered with 403, and nothing runs', async (origin) => {
     const { as, url } = open;
     const mark = unusedMark(service.home);
     const leaveMark = { lang: 'bash', code: `touch ${mark.path}`, entity_id: 'page' };
@@ -328,7 +328,7 @@ describe('web pages', () => {
     expect(mark.isThere(), 'had it run').toBe(true);
   });
 
-  test('that are allowed are told so, also before they ask', async () => {
+  test('of allowed origins are let in, also in preflight requests', async () => {
     const { as } = open;
     const preflight = await as({
       origin: ORIGIN,
@@ -344,7 +344,7 @@ describe('web pages', () => {
     expect(reply.headers.vary).toMatch(/origin/i);
   });
 
-  test('of any kind are let in where that was asked for, and the operator is told what that means', async () => {
+  test('of any origin are let in where that was asked for, and the operator is told what that means', async () => {
     const forAll = await anotherService({ home: service.home, env: { CORS_ALLOW_ORIGINS: '*' } });
     const reply = ok(await forAll.as({ origin: 'https://any.example' }).post('/exec', body));
     expect(reply.headers['access-control-allow-origin']).toBe('*');

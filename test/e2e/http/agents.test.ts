@@ -1,4 +1,4 @@
-/** An agent that is connected to a service over HTTP: its lab, its shell, and what a service keeps from its callers. */
+/** Connects an agent to a service over HTTP, and checks its lab, its shell and what a service keeps from its callers. */
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -19,9 +19,9 @@ async function protectedService(args: string[] = []): Promise<Service> {
 
 const listed = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name);
 
-describe('the lab', () => {
+describe('the lab of a service', () => {
   test.each(['legacy', 'modern'] as const)(
-    'is listed once it is asked for, and a client of the %s protocol is told',
+    'is listed once it is asked for, and a client of the %s protocol is notified',
     async (era) => {
       const home = createHome();
       onTestFinished(() => endHome(home));
@@ -44,7 +44,7 @@ describe('the lab', () => {
     },
   );
 
-  test('works on files of the workspace, and on no others', async () => {
+  test('works on files of the workspace and on no others', async () => {
     const { call, execute } = await connectMcp(service);
     await execute(`import json, os
 rows = [{"prompt": f"Report: The old {noun}{s}", "label": int(s == "s"), "pair_id": noun} for noun in ["lamp", "gate"] for s in ["", "s"]]
@@ -70,12 +70,12 @@ os.mkfifo("fifo.jsonl")`);
     }
   });
 
-  test('can be called by a client that has been shown it before the service was started again', async () => {
+  test('can be called by a client that was shown it before the service was restarted', async () => {
     const { call } = await connectMcp(service);
     expect((await call('list_probes')).isError).toBe(false);
   });
 
-  test('is not there where others than this machine may call, unless the operator admits models', async () => {
+  test('is absent where callers other than this machine may come, unless the operator admits models', async () => {
     const headers = { 'x-api-key': KEY };
     const closed = await connectMcp(await protectedService(), '/mcp', headers);
     expect(await listed(closed.client)).toHaveLength(10);
@@ -87,7 +87,7 @@ os.mkfifo("fifo.jsonl")`);
   });
 });
 
-describe("the agent's shell", () => {
+describe('the shell of an agent', () => {
   const shell = (code: string, { home } = service) =>
     runCli(['run', '-c', code], { home, cwd: home.project(), env: INSIDE });
 
@@ -98,7 +98,7 @@ describe("the agent's shell", () => {
     expect((await execute('x')).text).toBe('42');
   });
 
-  test("shares it in the service's own folder too, once the agent has used it", async () => {
+  test("shares the agent's session in the service's own folder too, once the agent has used it", async () => {
     const home = createHome();
     onTestFinished(() => endHome(home));
     const cwd = home.project();
@@ -110,7 +110,7 @@ describe("the agent's shell", () => {
     expect((await run('x + 1')).stdout).toBe('42\n');
   });
 
-  test('shares it where there is a key', async () => {
+  test("shares the agent's session where the service requires a key", async () => {
     const guarded = await protectedService();
     const { execute } = await connectMcp(guarded, '/mcp', { 'x-api-key': KEY });
     await execute('x = 41');
@@ -127,7 +127,7 @@ describe("the agent's shell", () => {
     expect(stderr).toContain(`node ${MAIN} run --start`);
   });
 
-  test('is known to the agent by its instructions, where the agent is on this machine', async () => {
+  test("is described in the agent's instructions where the agent is on this machine", async () => {
     const { client } = await connectMcp(service);
     expect(client.getInstructions()).toContain(`node ${MAIN} run <<'PY'`);
   });

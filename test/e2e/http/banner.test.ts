@@ -39,7 +39,7 @@ interface Way {
 const WAYS: Way[] = [
   { name: 'nothing', libreChat: /LIBRECHAT_CODE_BASEURL=http:\/\/127\.0\.0\.1:\d+\/v1\n\n/ },
   {
-    name: "a key in the seed's variable",
+    name: 'a key in CODE_INTERPRETER_API_KEY',
     env: { CODE_INTERPRETER_API_KEY: KEY },
     credential: ['CODE_INTERPRETER_API_KEY', KEY],
     libreChat: /LIBRECHAT_CODE_BASEURL=http:\/\/127\.0\.0\.1:\d+\/v1\n +and the key in LIBRECHAT_CODE_API_KEY/,
@@ -71,8 +71,8 @@ const WAYS: Way[] = [
   },
 ];
 
-describe.each(WAYS)('where callers show $name', ({ env = {}, args = [], credential, libreChat }) => {
-  test('what is printed works in a shell, and shows no credential', async () => {
+describe.each(WAYS)('where callers authenticate with $name,', ({ env = {}, args = [], credential, libreChat }) => {
+  test('the commands that are printed work in a shell and show no credential', async () => {
     const service = await anotherService({ home, args, env });
     await waitFor('it has said all', () => service.stdout().includes('Ctrl-C stops it.'));
     const said = service.stdout();
@@ -106,7 +106,7 @@ describe.each(WAYS)('where callers show $name', ({ env = {}, args = [], credenti
   }
 });
 
-test('on all addresses, commands for this machine name it, and what is for LibreChat says what to fill in', () => {
+test('on all addresses, the printed commands name this machine, and the lines for LibreChat say what to fill in', () => {
   const config = readConfig({ apiKey: KEY, host: '0.0.0.0' }, {});
   const settings = explainConfig({ apiKey: KEY, host: '0.0.0.0' }, {});
   const said = serviceBanner({ url: 'http://0.0.0.0:8000', config, settings, command: 'cuvette' });

@@ -1,4 +1,4 @@
-/** The API of code interpreters: its routes, and what is known to fail in servers of this kind. Restarts are in restarts.test.ts. */
+/** Checks the API of code interpreters: its routes, and what is known to fail in servers of this kind. Restarts are in restarts.test.ts. */
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -8,8 +8,8 @@ import { anotherService, formOf, ID, ok, type Problem, type UploadAnswer, useSer
 const KEY = 'kept-from-all-code-4711';
 const service = await useService();
 
-describe('routes', () => {
-  test('GET / says what this is', async () => {
+describe('over HTTP,', () => {
+  test('GET / says what the service is', async () => {
     const about = ok(await service.get('/')).json();
     expect(about).toMatchObject({ name: 'Cuvette', version: expect.stringMatching(/^\d+\.\d+/) });
     expect(about.features).toContain('mcp');
@@ -40,7 +40,7 @@ describe('routes', () => {
     });
   });
 
-  test('POST /exec/stream tells of the session, of the output as it comes, and of the end', async () => {
+  test('POST /exec/stream sends the session, the output as it comes, and the end', async () => {
     const stream = await service.stream({
       lang: 'py',
       code: 'print("out")\nfrom IPython.display import display, HTML\ndisplay(HTML("<b>b</b>"))\n6 * 7',
@@ -52,7 +52,7 @@ describe('routes', () => {
     expect((await stream.event('result')).data?.['text/plain']).toBe('42');
   });
 
-  test.each(['file', 'files', 'files[]'])('POST /upload takes parts named %s', async (field) => {
+  test.each(['file', 'files', 'files[]'])('POST /upload accepts parts named %s', async (field) => {
     const form = formOf([
       ['entity_id', `up-${field.replace(/\W/g, '')}`],
       { name: 'a.txt', content: 'aa', type: 'text/plain', field },
@@ -79,7 +79,7 @@ describe('routes', () => {
     expect([ran.session_id, ran.stdout]).toEqual([session_id, 'aab\n']);
   });
 
-  test('GET /files lists in each detail, DELETE removes, and an unknown session has none', async () => {
+  test('GET /files lists in each detail, DELETE removes, and an unknown session has no files', async () => {
     const { session_id, files } = await service.upload('a.txt', 'a');
     const id = files[0]?.id;
     const list = async (detail: string) =>
@@ -100,7 +100,7 @@ describe('routes', () => {
     ['no code', { lang: 'py' }, 400],
     ['code that is no text', { lang: 'py', code: 1 }, 400],
     ['files that are no list', { lang: 'py', code: '1', files: {} }, 400],
-  ])('%s is refused, and the answer says what is wrong', async (_, body, status) => {
+  ])('a request with %s is refused, and the answer says what is wrong', async (_, body, status) => {
     const reply = await service.post('/exec', body);
     expect(reply.status).toBe(status);
     expect(reply.headers['content-type']).toMatch(/^application\/problem\+json/);
@@ -113,7 +113,7 @@ describe('routes', () => {
     expect((await service.send('POST', '/exec', { headers, body: '' })).status).toBe(400);
   });
 
-  test('a missing module comes with a hint how to install it', async () => {
+  test('a missing module is answered with a hint how to install it', async () => {
     const { stderr, run } = await service.python('import seaborn_of_somebody_else');
     expect(stderr).toContain('No module named');
     const { stderr: known, run: other } = await service.python('import sklearn');
@@ -122,8 +122,8 @@ describe('routes', () => {
   });
 });
 
-describe('known failures', () => {
-  test('1: a warm call does not start a process, and others are answered while interpreters start', async () => {
+describe('against known failures of such servers,', () => {
+  test('a warm call does not start a process, and others are answered while interpreters start (1)', async () => {
     const before = await service.python('import os; print(os.getpid())', { entity_id: 'warm' });
     const after = await service.python('print(os.getpid())', { entity_id: 'warm' });
     expect(after.stdout).toBe(before.stdout);
@@ -141,7 +141,7 @@ describe('known failures', () => {
     expect(await starts).toBeGreaterThan(0);
   });
 
-  test('2: calls to one session at once each get their own output, and run one after the other', async () => {
+  test('calls to one session at once each get their own output and run one after the other (2)', async () => {
     await service.python('log = []', { entity_id: 'three' });
     const code = (mark: string) =>
       `import time\nlog.append("${mark}+")\nfor i in range(5):\n    print("${mark}", i); time.sleep(0.02)\nlog.append("${mark}-")`;
@@ -154,14 +154,14 @@ describe('known failures', () => {
     expect(stdout).toMatch(/^(([a-d])\+\2-){4}\n$/);
   });
 
-  test('2: files written by calls at once belong to the call that wrote them', async () => {
+  test('files written by calls at once belong to the call that wrote them (2)', async () => {
     const write = (name: string) =>
       service.python(`import time; open("${name}", "w").write("${name}"); time.sleep(0.05); None`, { entity_id: 'wr' });
     const answers = await Promise.all(['x', 'y', 'z'].map(write));
     expect(answers.map(({ files }) => files.map(({ name }) => name))).toEqual([['x'], ['y'], ['z']]);
   });
 
-  test('3: a stream outlives silence', async () => {
+  test('a stream survives silence (3)', async () => {
     const stream = await service.stream({
       lang: 'py',
       code: 'import time; print("before", flush=True); time.sleep(2.5); print("after")',
@@ -177,7 +177,7 @@ describe('known failures', () => {
     ['that sleeps', 'import time; time.sleep(600)'],
     ['that works', 'while True: pass'],
     ['that waits for a child', 'import subprocess; subprocess.run(["sleep", "600"])'],
-  ])('4: a time-out of code %s names its reason, and the next call works at once', async (_, code) => {
+  ])('a time-out of code %s names its reason, and the next call works at once (4)', async (_, code) => {
     const entity_id = 'slow';
     await service.python('kept = 1', { entity_id });
     const answer = await service.python(`print("begun")\n${code}`, { entity_id, timeout: 1500 });
@@ -192,7 +192,7 @@ describe('known failures', () => {
     expect((await service.python('print(kept)', { entity_id })).stdout).toBe('1\n');
   });
 
-  test('4: the setting EXECUTION_TIMEOUT holds for calls that say nothing', async () => {
+  test('the setting EXECUTION_TIMEOUT holds for calls that set no time limit (4)', async () => {
     const other = await anotherService({ home: service.home, env: { EXECUTION_TIMEOUT: '0.5' } });
     const answers = await Promise.all([other.python('while True: pass'), other.bash('sleep 30')]);
     for (const { stderr, run } of answers) {
@@ -205,14 +205,14 @@ describe('known failures', () => {
     ['os._exit(9)', 'import os; os._exit(9)', 9],
     ['a kill of itself', 'import os, signal; os.kill(os.getpid(), signal.SIGKILL)', 137],
     ['sys.exit(3)', 'import sys; sys.exit(3)', 3],
-  ])('5: after %s the next call works', async (_, code, status) => {
+  ])('the next call works after %s (5)', async (_, code, status) => {
     const { session_id, run } = await service.python(code, { entity_id: 'dies' });
     expect(run.code).toBe(status);
     const next = await service.python('print("alive")', { entity_id: 'dies' });
     expect([next.stdout, next.session_id]).toEqual(['alive\n', session_id]);
   });
 
-  test('6: no code finds the key, in its environment or in that of what started it', async () => {
+  test('code finds the key neither in its environment nor in that of its parent (6)', async () => {
     const keyed = await anotherService({ home: service.home, env: { CODE_INTERPRETER_API_KEY: KEY } });
     const caller = keyed.as({ 'x-api-key': KEY });
     const look = `import os, re
@@ -233,14 +233,14 @@ print(len(found), "4711" in "".join(found))`;
     for (const { stdout } of answers) expect(stdout).not.toContain(KEY);
   });
 
-  test('6: a link to a file outside is neither an output nor a download', async () => {
+  test('a link to a file outside is neither an output nor a download (6)', async () => {
     const answer = await service.bash('ln -s /etc/passwd leak.txt; ln -s /etc dir; echo x > own.txt');
     expect(answer.files.map(({ name }) => name)).toEqual(['own.txt']);
     const listed = ok(await service.get(`/files/${answer.session_id}?detail=full`)).text;
     expect(listed).not.toMatch(/leak|passwd/);
   });
 
-  test.each(['py', 'bash'])('7: what %s leaves behind ends with the call', async (lang) => {
+  test.each(['py', 'bash'])('processes that %s code leaves behind end with the call (7)', async (lang) => {
     const mark = `3${Math.floor(Math.random() * 1e6)}`;
     const shell = `setsid sleep ${mark}.1 & (sleep ${mark}.2 &) ; nohup setsid sleep ${mark}.3 >/dev/null 2>&1 & echo started`;
     const code =
@@ -250,7 +250,7 @@ print(len(found), "4711" in "".join(found))`;
     expect(processesOf(service.home.root, `sleep ${mark}`)).toEqual([]);
   });
 
-  test('7: what is left behind ends with a time-out, too', async () => {
+  test('processes that code leaves behind end with a time-out too (7)', async () => {
     const seconds = `345.${process.pid}`;
     const answer = await service.bash(`setsid sleep ${seconds} & echo $!; trap "" INT TERM; sleep ${seconds}`, {
       timeout: 2000,
@@ -260,14 +260,14 @@ print(len(found), "4711" in "".join(found))`;
     expect(processesOf(service.home.root, `sleep ${seconds}`)).toEqual([]);
   });
 
-  test('8: bash is plain unless it is set to be strict', async () => {
+  test('bash runs without strict mode unless that is set (8)', async () => {
     const code = 'false\necho "[$undefined]"\nfalse | true; echo "$?"';
     expect(await service.bash(code)).toMatchObject({ stdout: '[]\n0\n', run: { code: 0 } });
     const strict = await anotherService({ home: service.home, env: { BASH_STRICT_MODE: 'true' } });
     expect(await strict.bash(code)).toMatchObject({ stdout: '', run: { code: 1 } });
   });
 
-  test('10: times and memory are those of the code', async () => {
+  test('the reported times and memory are those of the code (10)', async () => {
     const { run } = await service.python(
       'import time\nx = bytearray(150 << 20)\nuntil = time.process_time() + 0.3\nwhile time.process_time() < until: pass\ntime.sleep(0.3)',
     );
@@ -278,7 +278,7 @@ print(len(found), "4711" in "".join(found))`;
     expect(run.memory).toBeLessThan(1 << 30);
   });
 
-  test('10: images come as files, whether they were saved or shown', async () => {
+  test('images come as files, whether they were saved or shown (10)', async () => {
     const answer = await service.python(
       'import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.savefig("saved.png")\nplt.figure(); plt.plot([2, 1]); plt.show()',
       { entity_id: 'plots' },
@@ -295,7 +295,7 @@ print(len(found), "4711" in "".join(found))`;
     expect(answer.files.map(({ name }) => name)).not.toContain(next.files[0]?.name);
   });
 
-  test('10: a session can be deleted, with its variables, its files and its processes', async () => {
+  test('a session can be deleted with its variables, its files and its processes (10)', async () => {
     const first = await service.python('x = 1; open("f", "w").write("f"); None', { entity_id: 'del' });
     expect(processesOf(first.session_id)).not.toEqual([]);
     const reply = ok(await service.send('DELETE', `/sessions/${first.session_id}`));
@@ -307,7 +307,7 @@ print(len(found), "4711" in "".join(found))`;
     expect((await service.send('DELETE', `/sessions/${'x'.repeat(21)}`)).status).toBe(404);
   });
 
-  test('10: deleting a session ends the code that runs in it', async () => {
+  test('deleting a session ends the code that runs in it (10)', async () => {
     const stream = await service.stream({ lang: 'py', code: 'import time; print("x", flush=True); time.sleep(600)' });
     await stream.event('stream');
     ok(await service.send('DELETE', `/sessions/${stream.events[0]?.session_id}`));
@@ -315,7 +315,7 @@ print(len(found), "4711" in "".join(found))`;
     expect(await stream.ended).toBe(true);
   });
 
-  test('11: bodies and uploads have limits, and nothing stays of what was refused', async () => {
+  test('bodies and uploads have limits, and nothing of what was refused stays (11)', async () => {
     const small = await anotherService({
       home: service.home,
       args: ['--max-body', '20kB', '--max-upload', '10kB', '--session-quota', '15kB'],
@@ -340,7 +340,7 @@ print(len(found), "4711" in "".join(found))`;
     expect(written.run.message).toMatch(/\bg\b.*15000 bytes/);
   });
 
-  test('11: an upload that is cut off leaves nothing', async () => {
+  test('an upload that is cut off leaves nothing (11)', async () => {
     const abort = new AbortController();
     const form = formOf([['entity_id', 'cut'], { name: 'f', content: Buffer.alloc(100_000) }]);
     const body = form.body.slice(0, -2);
@@ -357,7 +357,7 @@ print(len(found), "4711" in "".join(found))`;
   });
 });
 
-test('what is downloaded is what was written, to the byte', async () => {
+test('a downloaded file is what was written, to the byte', async () => {
   const answer = await service.python(
     'import hashlib, os\ndata = os.urandom(1 << 20); open("r.bin", "wb").write(data); print(hashlib.sha256(data).hexdigest())',
   );

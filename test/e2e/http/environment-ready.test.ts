@@ -1,4 +1,4 @@
-/** What calls find from the moment on at which the managed environment is ready, whatever was started before. */
+/** Checks what calls find once the managed environment is ready, whatever was started before. */
 
 import { mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -38,7 +38,7 @@ async function whenReady(sandbox: 'on' | 'off', before: (service: Service) => Pr
   };
 }
 
-describe.each(['on', 'off'] as const)('with the sandbox %s', (sandbox) => {
+describe.each(['on', 'off'] as const)('with the sandbox %s,', (sandbox) => {
   const [program, python] = [{ entity_id: 'before-and-after' }, { entity_id: 'python' }];
   let ready: Awaited<ReturnType<typeof whenReady>>;
   beforeAll(async () => {
@@ -50,7 +50,7 @@ describe.each(['on', 'off'] as const)('with the sandbox %s', (sandbox) => {
   });
   afterAll(() => ready.end());
 
-  test('every call of bash finds the packages of the environment once it is said to be ready', async () => {
+  test('every bash call finds the packages of the environment once it is reported ready', async () => {
     const { service } = ready;
     // More than are made ahead.
     for (let call = 0; call < 6; call += 1) expect((await service.bash(LOOK)).stdout).toBe('pandas\n');
@@ -58,7 +58,7 @@ describe.each(['on', 'off'] as const)('with the sandbox %s', (sandbox) => {
     expect({ stdout, stderr, code: run.code }).toEqual({ stdout: 'pandas\n', stderr: '', code: 0 });
   });
 
-  test('a session of Python that has begun before keeps its variables, and imports them', async () => {
+  test('a Python session that began before keeps its variables and imports the packages', async () => {
     const { stdout, stderr } = await ready.service.python('import pandas; print(x + 1)', python);
     expect([stdout, stderr]).toEqual(['42\n', '']);
   });

@@ -1,4 +1,4 @@
-/** Figures of matplotlib: each comes back once, as the file that the code has saved it to, or else as one that is made for it. */
+/** Checks that each figure of matplotlib comes back once, as the file that the code has saved it to, or else as one that is made for it. */
 
 import { describe, expect, test } from 'vitest';
 import { type ExecAnswer, useService } from './service.ts';
@@ -46,7 +46,7 @@ test.each<[string, string, string[]]>([
     'plt.savefig("p.png")\nfrom IPython.display import Image\nImage("p.png")',
     ['p.png'],
   ],
-])('a figure that is %s', async (_, code, files) => {
+])('a figure that is %s comes back as the expected files', async (_, code, files) => {
   expect(named(await service.python(PLOT + code))).toEqual(files);
 });
 
@@ -57,7 +57,7 @@ test('of several figures, those that were not saved are made into files', async 
   expect(named(answer)).toEqual(['figure-1-1.png', 'figure-1-2.png', 'saved-1.png', 'saved-3.png']);
 });
 
-test('figures of several calls stand beside each other, also where each call has a session of its own', async () => {
+test('figures of several calls do not overwrite each other, even where each call has a session of its own', async () => {
   const first = await service.python(PLOT);
   const [file] = first.files;
   const reference = { id: file?.id, name: file?.name, storage_session_id: file?.storage_session_id };
@@ -68,26 +68,26 @@ test('figures of several calls stand beside each other, also where each call has
   ]);
 });
 
-test('plots of pandas are figures like others', async () => {
+test('plots of pandas come back like other figures', async () => {
   const code = 'import pandas\nax = pandas.DataFrame({"a": [1, 2]}).plot()\n';
   expect(named(await service.python(`${code}ax.get_figure().savefig("p.png")`))).toEqual(['p.png']);
   expect(named(await service.python(`${code}None`))).toEqual(['figure-1-1.png']);
 });
 
-test('a figure that is kept and saved in a later call comes back in each once', async () => {
+test('a figure that is kept and saved in a later call comes back once in each call', async () => {
   const entity_id = 'kept-figure';
   expect(named(await service.python(`${PLOT}plt.show()`, { entity_id }))).toEqual(['figure-1-1.png']);
   expect(named(await service.python('fig.savefig("later.png")', { entity_id }))).toEqual(['later.png']);
 });
 
-test('a program in a shell gives the files that it saves', async () => {
+test('a plotting program in a shell returns the files that it saves', async () => {
   const program = `${PLOT}plt.savefig("p.png"); plt.show()`;
   const answer = await service.bash(`cat > /tmp/plot.py <<'EOF'\n${program}\nEOF\npython3 /tmp/plot.py`);
   expect([named(answer), answer.run.code]).toEqual([['p.png'], 0]);
 });
 
-describe('as it happens', () => {
-  test('a figure that is saved after it was shown is told of as the same', async () => {
+describe('in a stream,', () => {
+  test('a figure that is saved after it was shown is an update of the same display', async () => {
     const stream = await service.stream({ lang: 'py', code: `${PLOT}plt.show(); fig.savefig("p.png")` });
     expect(await stream.ended).toBe(true);
     const shown = stream.events.filter(({ type }) => type === 'display');

@@ -1,4 +1,4 @@
-/** Files between callers and code: what comes in, what goes out, under which names, and what never does. */
+/** Exchanges files between callers and code, and checks what comes in, what goes out, under which names, and what never does. */
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,10 +29,10 @@ describe.each([
     (shell: string) => `import subprocess; subprocess.run(["bash", "-c", ${JSON.stringify(shell)}], check=True); None`,
   ],
   ['bash', (shell: string) => shell],
-])('what %s does with its inputs', (lang, code) => {
+])('with %s code,', (lang, code) => {
   const run = (shell: string, more: object = {}) => service.exec({ lang, code: code(shell), ...more });
 
-  test('one that is only read is inherited, for a client that knows what that means', async () => {
+  test('an input that is only read is returned as inherited to a client that knows what that means', async () => {
     const uploaded = await service.upload('in.txt', 'in');
     const { session_id, ...reference } = ref(uploaded);
     const answer = await run('cat in.txt', { files: [{ ...reference, storage_session_id: session_id }] });
@@ -42,7 +42,7 @@ describe.each([
     expect([older.stdout, older.files]).toEqual(['in', []]);
   });
 
-  test('one that is changed gets a new id under its name, and the old one stays as it was', async () => {
+  test('an input that is changed gets a new id under its name, and the old one stays as it was', async () => {
     const uploaded = await service.upload('in.txt', 'in');
     const answer = await run('echo more >> in.txt', { files: [ref(uploaded)] });
     expect(answer.files).toHaveLength(1);
@@ -54,20 +54,20 @@ describe.each([
     expect((await service.download(old)).toString()).toBe('in');
   });
 
-  test('one that is changed without a change of its size counts as changed', async () => {
+  test('an input that is changed without a change of its size counts as changed', async () => {
     const uploaded = await service.upload('in.txt', 'aaaa');
     const answer = await run('printf bbbb > in.txt', { files: [ref(uploaded)] });
     expect(await content(named(answer, 'in.txt'))).toBe('bbbb');
   });
 
-  test('one that is removed or renamed is told as deleted', async () => {
+  test('an input that is removed or renamed is reported as deleted', async () => {
     const [a, b] = [await service.upload('a', 'a'), await service.upload('b', 'b')];
     const answer = await run('rm a; mv b c', { files: [ref(a), ref(b)] });
     expect(answer.deleted_files?.sort()).toEqual(['a', 'b']);
     expect(answer.files.map(({ name }) => name)).toEqual(['c']);
   });
 
-  test('one that is read-only never comes back, and is whole in the next call', async () => {
+  test('an input that is read-only never comes back and is whole in the next call', async () => {
     const form = formOf([['read_only', 'true'], { name: 'skills/x/SKILL.md', content: 'original' }]);
     const uploaded = ok(await service.send('POST', '/upload/batch', form)).json<UploadAnswer>();
     const entity_id = `read-only-${lang}`;
@@ -80,7 +80,7 @@ describe.each([
     expect(await content(named(next, 'out'))).toBe('original');
   });
 
-  test('files in folders, and with names of all kinds, come back under their names', async () => {
+  test('files in folders and with names of all kinds come back under their names', async () => {
     const answer = await run(
       'mkdir -p "a b/c" && echo 1 > "a b/c/d e.txt"; echo 2 > ünï.txt; echo 3 > "q\'uo\\"te"; : > empty; mkdir emptyfolder',
     );
@@ -118,7 +118,7 @@ describe.each([
 });
 
 describe('outputs', () => {
-  test('are told once: what did not change since is not told again', async () => {
+  test('are reported once, and not again while they do not change', async () => {
     const entity_id = 'once';
     const first = await service.python('open("f", "w").write("1"); None', { entity_id });
     expect(first.files.map(({ name }) => name)).toEqual(['f']);
@@ -130,7 +130,7 @@ describe('outputs', () => {
     expect(await content(named(third, 'f'))).toBe('2');
   });
 
-  test('can be read at once, also many of them', async () => {
+  test('can be read at once, even many of them', async () => {
     const answer = await service.bash('for i in $(seq 100); do echo $i > f$i; done');
     expect(answer.files).toHaveLength(100);
     const contents = await Promise.all(answer.files.map(content));
@@ -151,7 +151,7 @@ describe('outputs', () => {
     expect(late.files.map(({ name }) => name)).toEqual(['f']);
   });
 
-  test('are not what tools leave for themselves', async () => {
+  test('do not include what tools leave for themselves', async () => {
     const answer = await service.bash(
       'mkdir -p __pycache__ node_modules .git && touch __pycache__/x.pyc node_modules/y .git/z; echo "import m" > a.py; echo > m.py; python3 a.py',
     );
@@ -169,7 +169,7 @@ describe('inputs', () => {
     expect(answer.files[0]?.name).toBe('other/place.txt');
   });
 
-  test('of one name: the last one wins, and one more call makes no difference', async () => {
+  test('with the same name are resolved to the last one, and one more call makes no difference', async () => {
     const [a, b] = [await service.upload('x', 'a'), await service.upload('x', 'b')];
     for (const files of [
       [ref(a), ref(b)],
@@ -205,7 +205,7 @@ describe('inputs', () => {
     expect((await service.bash('cat f', { entity_id })).stdout).toBe('uploaded');
   });
 
-  test('whose place is taken by a folder do not fail the run', async () => {
+  test('whose path is taken by a folder do not fail the run', async () => {
     const entity_id = 'folder';
     await service.bash('mkdir f', { entity_id });
     const uploaded = await service.upload('f', 'x');
@@ -214,7 +214,7 @@ describe('inputs', () => {
   });
 
   test.each(['../up', 'a/../../up', '/etc/cron.d/up', 'C:\\up', 'a\\..\\..\\up', '', '.', 'a/', 'x'.repeat(256)])(
-    'named %j are refused, at the upload and in a call',
+    'named %j are refused at the upload and in a call',
     async (name) => {
       const form = formOf([{ name, content: 'x' }]);
       const reply = await service.send('POST', '/upload', form);
@@ -227,7 +227,7 @@ describe('inputs', () => {
     },
   );
 
-  test('with /mnt/data before their names are meant relative to it', async () => {
+  test('with /mnt/data before their names are taken relative to it', async () => {
     const uploaded = await service.upload('/mnt/data/sub/f', 'x');
     expect(uploaded.files[0]?.name).toBe('sub/f');
     expect((await service.bash('cat sub/f', { files: [ref(uploaded)] })).stdout).toBe('x');
@@ -235,7 +235,7 @@ describe('inputs', () => {
 });
 
 describe('downloads', () => {
-  test('can be had in parts, and only if they changed', async () => {
+  test('can be had in parts, and only if the file changed', async () => {
     const uploaded = await service.upload('f.txt', '0123456789');
     const path = `/download/${uploaded.session_id}/${uploaded.files[0]?.id}`;
     const whole = ok(await service.get(path));
@@ -253,7 +253,7 @@ describe('downloads', () => {
     ['x.html', '<script>alert(1)</script>'],
     ['x.svg', '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'],
     ['x.js', 'alert(1)'],
-  ])('of %s run in no browser', async (name, text) => {
+  ])('of %s do not run in a browser', async (name, text) => {
     const { files } = await service.python(`open("${name}", "w").write(${JSON.stringify(text)}); None`);
     const reply = ok(await service.get(`/download/${files[0]?.session_id}/${files[0]?.id}`));
     expect(reply.headers['content-type']).toBe('application/octet-stream');
@@ -262,7 +262,7 @@ describe('downloads', () => {
     expect(reply.text).toBe(text);
   });
 
-  test('name the file without anything that a header could be broken by', async () => {
+  test('name the file in a header that no file name can break', async () => {
     const { files } = await service.python(
       'open("a\\r\\nset-cookie: x=1;\\"\\u202e.txt", "w").write("x"); open("b\\"; x.txt", "w").write("x"); None',
     );
@@ -275,7 +275,7 @@ describe('downloads', () => {
   });
 
   test.each(['..%2f..%2f..%2fetc%2fpasswd', '%2e%2e%2fpasswd', 'x'.repeat(21), '%00', 'a.b'])(
-    'of %s give nothing',
+    'of the id %s give nothing',
     async (file) => {
       const { session_id } = await service.upload('f', 'x');
       for (const path of [
@@ -287,14 +287,14 @@ describe('downloads', () => {
     },
   );
 
-  test('of a file need its own session', async () => {
+  test('of a file need the session that it belongs to', async () => {
     const [a, b] = [await service.upload('f', 'a'), await service.upload('f', 'b')];
     expect((await service.get(`/download/${a.session_id}/${b.files[0]?.id}`)).status).toBe(404);
   });
 });
 
-describe('a batch', () => {
-  test('takes what it can, and says of the rest why not', async () => {
+describe('an upload batch', () => {
+  test('accepts what it can and says of the rest why not', async () => {
     const form = formOf([
       { name: 'good', content: 'g' },
       { name: '../bad', content: 'b' },
@@ -309,13 +309,13 @@ describe('a batch', () => {
     ]);
   });
 
-  test('of which nothing can be taken is an error', async () => {
+  test('of which nothing can be accepted is an error', async () => {
     const reply = await service.send('POST', '/upload/batch', formOf([{ name: '../bad', content: 'b' }]));
     expect(reply.status).toBe(400);
     expect(reply.json()).toMatchObject({ message: 'error', succeeded: 0, failed: 1 });
   });
 
-  test('of 300 files is whole', async () => {
+  test('of 300 files arrives whole', async () => {
     const form = formOf(Array.from({ length: 300 }, (_, n) => ({ name: `d${n % 7}/f${n}.txt`, content: `${n}` })));
     const answer = ok(await service.send('POST', '/upload/batch', form)).json<UploadAnswer>();
     expect(answer.succeeded).toBe(300);

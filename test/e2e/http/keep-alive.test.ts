@@ -1,4 +1,4 @@
-/** Calls that take long, with a short time of silence: signs of life before the answer, which every client reads as the same JSON. */
+/** Makes calls that take longer than the allowed silence: white space is sent before the answer, which every client reads as the same JSON. */
 
 import { execFile } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ function reading(response: IncomingMessage): { soFar(): string; whole: Promise<s
   return { soFar: () => text, whole };
 }
 
-describe('a call that takes long', () => {
+describe('a long call', () => {
   test('is sent white space, then its answer', async () => {
     const response = await post('/exec', { lang: 'bash', entity_id: 'long', code: waiting('past') });
     expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'application/json']);
@@ -58,7 +58,7 @@ describe('a call that takes long', () => {
     expect([answer.stdout, answer.run.code]).toEqual(['past\n', 0]);
   });
 
-  test('and waits for its turn first is sent white space too', async () => {
+  test('that waits for its turn first is sent white space too', async () => {
     const entity_id = 'turn';
     const first = reading(await post('/exec', { lang: 'bash', entity_id, code: `rm -f go; ${waiting('first')}` }));
     const second = reading(await post('/exec', { lang: 'bash', entity_id, code: 'echo second' }));
@@ -68,7 +68,7 @@ describe('a call that takes long', () => {
     expect(JSON.parse(await second.whole).stdout).toBe('second\n');
   });
 
-  test('and whose session is removed meanwhile is told so in stderr', async () => {
+  test('whose session is removed meanwhile is told so in stderr', async () => {
     const { session_id } = await service.python('1');
     const { soFar, whole } = reading(
       await post('/exec', { lang: 'py', session_id, code: 'import time; time.sleep(60)' }),
@@ -80,7 +80,7 @@ describe('a call that takes long', () => {
     expect(answer.run.code).not.toBe(0);
   });
 
-  test('of a program that calls tools is sent white space, then its questions', async () => {
+  test('of a program that calls tools is sent white space, then its tool calls', async () => {
     const code = `${waiting('past')}; add '{"a":1}'`;
     const begun = reading(
       await post('/exec/programmatic', { lang: 'bash', entity_id: 'tools', code, tools: [{ name: 'add' }] }),
@@ -111,13 +111,13 @@ print(json.load(r.urlopen(r.Request(sys.argv[1], sys.argv[2].encode(), {"content
         return (await run('python3', ['-c', code, url, body])).stdout;
       },
     ],
-  ])('is read by %s', async (_, read) => {
+  ])('is read correctly by %s', async (_, read) => {
     const body = JSON.stringify({ lang: 'bash', code: 'sleep 1; echo read' });
     expect((await read(`${service.url}/exec`, body)).trim()).toBe('read');
   });
 });
 
-test('what is wrong from the start still has its status', async () => {
+test('a request that is wrong from the start still has its error status', async () => {
   const reply = await service.post('/exec', { lang: 'py' });
   expect([reply.status, reply.json<Problem>().status]).toEqual([400, 400]);
 });

@@ -1,4 +1,4 @@
-/** What is special in each language: its names, its errors, what is built, modules and types; and machines that lack one. */
+/** Checks what is special in each language: its names, its errors, its builds, modules and types; and machines that lack one. */
 
 import { describe, expect, test } from 'vitest';
 import { BARE_TOOLS, environmentWith, linkTools } from '../harness.ts';
@@ -6,7 +6,7 @@ import { anotherService, ID, ok, useService } from './service.ts';
 
 const service = await useService();
 
-describe('its names', () => {
+describe('the name of a language', () => {
   const HELLO: [string[], string][] = [
     [['py', 'python', 'Python'], 'print("hello")'],
     [['bash', 'sh'], 'echo hello'],
@@ -15,11 +15,14 @@ describe('its names', () => {
     [['go'], 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println("hello") }\n'],
     [['cpp', 'c++', 'C++'], '#include <cstdio>\nint main() { puts("hello"); }'],
   ];
-  test.each(HELLO.flatMap(([names, code]) => names.map((name) => [name, code] as const)))('%s', async (lang, code) => {
-    expect((await service.exec({ lang, code })).stdout).toBe('hello\n');
-  });
+  test.each(HELLO.flatMap(([names, code]) => names.map((name) => [name, code] as const)))(
+    'such as %s is accepted',
+    async (lang, code) => {
+      expect((await service.exec({ lang, code })).stdout).toBe('hello\n');
+    },
+  );
 
-  test.each(['rust', '', '__proto__', 'constructor', '../bash'])('%j is none of them', async (lang) => {
+  test.each(['rust', '', '__proto__', 'constructor', '../bash'])('such as %j is answered as unknown', async (lang) => {
     const answer = await service.exec({ lang, code: '1' });
     expect(answer).toMatchObject({ stdout: '', files: [], session_id: expect.stringMatching(ID) });
     expect(answer.stderr).toBe(
@@ -28,7 +31,7 @@ describe('its names', () => {
     expect(answer.run).toMatchObject({ code: 127, status: 'RE', reason: 'unknown-language', stderr: answer.stderr });
   });
 
-  test('a call in none of them leaves its session as it is, and another may go on in it', async () => {
+  test('that is unknown leaves the session as it is, and another call may go on in it', async () => {
     const entity_id = 'no-language';
     await service.python('x = 1', { entity_id });
     const refused = await service.exec({ lang: 'rs', code: '1', entity_id });
@@ -40,7 +43,7 @@ describe('its names', () => {
     expect(another.session_id).toMatch(ID);
   });
 
-  test('one that is streamed ends with the same answer', async () => {
+  test('that is unknown is answered the same in a stream', async () => {
     const stream = await service.stream({ lang: 'rs', code: '1' });
     expect([stream.status, await stream.ended, stream.kinds()]).toEqual([200, true, ['session', 'stream', 'done']]);
     const done = await stream.event('done');
@@ -50,7 +53,7 @@ describe('its names', () => {
   test.each([
     ['rs', /^There is no language "rs" here\. Languages that are here: py, /],
     ['js', /^Tools can be called from Python and from bash, not from js\./],
-  ])('a program in %s that calls tools is told so in stderr', async (lang, message) => {
+  ])('that cannot call tools (%s) is refused in stderr', async (lang, message) => {
     const reply = ok(await service.post('/exec/programmatic', { lang, code: '1', tools: [{ name: 'add' }] }));
     const { stderr, ...answer } = reply.json<{ stderr: string }>();
     expect(stderr).toMatch(message);
@@ -59,29 +62,29 @@ describe('its names', () => {
 });
 
 describe('arguments', () => {
-  test('may be one string, which is split as a shell would', async () => {
+  test('may be one string, which is split as by a shell', async () => {
     const { stdout } = await service.bash('printf "<%s>\\n" "$@"', { args: `a 'b c' "d 'e'" f\\ g ""` });
     expect(stdout).toBe("<a>\n<b c>\n<d 'e'>\n<f g>\n<>\n");
   });
 
-  test('may be numbers', async () => {
+  test('may be numbers and booleans', async () => {
     expect((await service.bash('echo "$1 $2"', { args: [1, true] })).stdout).toBe('1 true\n');
   });
 
-  test('are those of one call alone', async () => {
+  test('hold for one call alone', async () => {
     const code = 'import sys; print(sys.argv[1:])';
     expect((await service.python(code, { args: ['x'], entity_id: 'argv' })).stdout).toBe("['x']\n");
     expect((await service.python(code, { entity_id: 'argv' })).stdout).toBe('[]\n');
   });
 });
 
-test('Python that asks for input is told that there is none', async () => {
+test('Python code that asks for input is told that there is none', async () => {
   const { stderr, run: how } = await service.python('x = input("name? ")');
   expect(how.code).toBe(1);
   expect(stderr).toMatch(/Error/);
 });
 
-describe('errors name the line', () => {
+describe('an error names its line', () => {
   test.each<[string, string, string, RegExp]>([
     [
       'C++ that does not compile',
@@ -112,7 +115,7 @@ describe('errors name the line', () => {
     ],
     ['bash', 'bash', 'true\nno_such_command', /line 2: no_such_command/],
     ['Python', 'py', 'x = 1\n\n1/0', /3 1\/0|line 3/],
-  ])('of %s', async (_, lang, code, place) => {
+  ])('in %s', async (_, lang, code, place) => {
     const answer = await service.exec({ lang, code });
     expect(answer.stderr).toMatch(place);
     expect(answer.run.code).not.toBe(0);
@@ -120,7 +123,7 @@ describe('errors name the line', () => {
   });
 });
 
-describe('what is built', () => {
+describe('a compiled program', () => {
   test.each<[string, string]>([
     ['go', 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println("built") }\n'],
     ['cpp', '#include <iostream>\nint main() { std::cout << "built" << std::endl; }\n'],
@@ -143,7 +146,7 @@ describe('what is built', () => {
     }
   });
 
-  test('at once by several callers is whole for all of them', async () => {
+  test('that several callers build at once is whole for all of them', async () => {
     const code = `#include <cstdio>\nint main() { puts("at once"); } // ${crypto.randomUUID()}`;
     const answers = await Promise.all([1, 2, 3].map(() => service.exec({ lang: 'cpp', code })));
     expect(answers.map(({ stdout, stderr }) => [stdout, stderr])).toEqual(Array(3).fill(['at once\n', '']));
@@ -173,18 +176,18 @@ describe('JavaScript and TypeScript', () => {
       '0 g Red\n',
     ],
     [
-      'properties made by parameters',
+      'parameter properties',
       'ts',
       'class P { constructor(private readonly x: number, public y = 2) {} sum(): number { return this.x + this.y } } console.log(new P(1).sum())',
       '3\n',
     ],
     [
-      'generics, satisfies and non-null',
+      'generics, satisfies and non-null assertions',
       'ts',
       'const f = <T extends { a: number }>(x: T) => x satisfies { a: number }; console.log(f({ a: 1 })!.a as unknown as string)',
       '1\n',
     ],
-  ])('%s in %s', async (_, lang, code, expected) => {
+  ])('support %s (%s)', async (_, lang, code, expected) => {
     const answer = await service.exec({ lang, code });
     expect([answer.stdout, answer.stderr, answer.files]).toEqual([expected, '', []]);
   });
@@ -203,7 +206,7 @@ describe('JavaScript and TypeScript', () => {
   });
 });
 
-test('what is not installed is answered with how to install it, and is found once it is there', async () => {
+test('a language that is not installed is answered with how to install it and is found once it is there', async () => {
   const env = environmentWith(service.home, [...BARE_TOOLS, 'bwrap']);
   const bare = await anotherService({ home: service.home, env });
 
@@ -227,7 +230,7 @@ test('what is not installed is answered with how to install it, and is found onc
   expect([answer.stdout, answer.stderr]).toEqual(['found\n', '']);
 });
 
-test('programs have the limits that are set', async () => {
+test('programs run under the memory and CPU limits that are set', async () => {
   const limited = await anotherService({
     home: service.home,
     env: { SUBPROCESS_MAX_MEMORY_MB: '400', SUBPROCESS_MAX_CPU_SECONDS: '1' },

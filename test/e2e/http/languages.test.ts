@@ -1,4 +1,4 @@
-/** The same of all six languages, by one program each, which does what its first argument says. */
+/** Checks the same behaviour in all six languages, by one program each, which does what its first argument says. */
 
 import { describe, expect, test } from 'vitest';
 import { useService } from './service.ts';
@@ -179,21 +179,21 @@ const ALL: Lang[] = ['py', 'bash', 'js', 'ts', 'go', 'cpp'];
 const run = (lang: Lang, mode: string, more: { args?: string[]; [field: string]: unknown } = {}) =>
   service.exec({ lang, code: PROGRAMS[lang], ...more, args: [mode, ...(more.args ?? [])] });
 
-describe.each(ALL)('%s', (lang) => {
-  test('takes arguments unharmed', async () => {
+describe.each(ALL)('a program in %s', (lang) => {
+  test('receives its arguments unharmed', async () => {
     const args = ['a b', "it's", '"q"', '$HOME `x` $(y)', '', '*', 'ünï🎉', '-n', '--', '\\n', 'two\nlines'];
     const answer = await run(lang, 'args', { args });
     expect([answer.stdout, answer.stderr]).toEqual([args.map((one) => `<${one}>\n`).join(''), '']);
     expect(answer).toMatchObject({ language: lang, version: expect.stringMatching(/\d+\.\d+/), files: [] });
   });
 
-  test.runIf(lang !== 'py')('reads nothing from stdin, or what is given', async () => {
+  test.runIf(lang !== 'py')('reads nothing from stdin unless input is given', async () => {
     expect((await run(lang, 'stdin')).stdout).toBe('|end');
     const stdin = `line 1\nline 2 ü🎉\n${'x'.repeat(200_000)}`;
     expect((await run(lang, 'stdin', { stdin })).stdout).toBe(`${stdin}|end`);
   });
 
-  test('works in /mnt/data, and leaves nothing there but what it wrote', async () => {
+  test('works in /mnt/data and leaves nothing there but what it wrote', async () => {
     const uploaded = await service.upload('in.txt', 'in ', { entity_id: `files-${lang}` });
     const answer = await run(lang, 'files', { entity_id: `files-${lang}` });
     expect([answer.stdout, answer.stderr]).toEqual(['/mnt/data\n', '']);
@@ -204,20 +204,20 @@ describe.each(ALL)('%s', (lang) => {
     expect(stdout).toBe(`./in.txt\n./out/${lang}.txt\n`);
   });
 
-  test('tells its exit code', async () => {
+  test('reports its exit code', async () => {
     const { run: how, stderr } = await run(lang, 'exit');
     expect(how).toMatchObject({ code: 3, signal: null });
     expect(stderr).toContain('bye\n');
   });
 
-  test('tells the signal that ended it', async () => {
+  test('reports the signal that ended it', async () => {
     const { run: how, stderr } = await run(lang, 'crash');
     const [signal, code] = lang === 'go' ? ['SIGKILL', 137] : ['SIGABRT', 134];
     expect(how).toMatchObject({ code, signal, status: 'SG' });
     expect(stderr).toContain(signal);
   });
 
-  test('tells true times and memory', async () => {
+  test('reports true times and memory', async () => {
     await run(lang, 'args'); // What has to be built is built.
     const { run: how } = await run(lang, 'work');
     expect(how.code).toBe(0);
@@ -228,7 +228,7 @@ describe.each(ALL)('%s', (lang) => {
     expect(how.memory).toBeLessThan(700 << 20);
   });
 
-  test('is interrupted at its time', async () => {
+  test('is interrupted at its time limit', async () => {
     await run(lang, 'args');
     const { run: how, stderr } = await run(lang, 'forever', { timeout: 500 });
     expect(how).toMatchObject({ code: 124, status: 'TO' });

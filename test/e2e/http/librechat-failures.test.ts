@@ -1,4 +1,4 @@
-/** Twenty ways in which servers are known to break LibreChat; and both of its dialects at once, at every path it may use. */
+/** Repeats twenty ways in which servers are known to break LibreChat, and uses both of its dialects at once, at every path it may use. */
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -24,14 +24,14 @@ const ref = ({ storage_session_id, files }: UploadAnswer, name = files[0]?.filen
   storage_session_id,
 });
 
-describe('twenty ways', () => {
-  test('1: a client without any credential is let in where none is set', async () => {
+describe('against known ways to break LibreChat,', () => {
+  test('a client without any credential is let in where none is set (1)', async () => {
     expect((await service.exec({ lang: 'bash', code: 'echo in' })).stdout).toBe('in\n');
     const withOne = { headers: { 'x-api-key': 'left over', authorization: 'Bearer left.over.too' } };
     expect((await service.exec({ lang: 'bash', code: 'echo in' }, withOne)).stdout).toBe('in\n');
   });
 
-  test('2: the answer to an upload names the storage session, and so does the one to a batch', async () => {
+  test('the answer to an upload names the storage session, and so does the one to a batch (2)', async () => {
     const single = await service.upload('a.txt', 'a');
     const form = formOf([{ name: 'a.txt', content: 'a' }]);
     const batch = ok(await service.send('POST', '/upload/batch', form)).json<UploadAnswer>();
@@ -41,13 +41,13 @@ describe('twenty ways', () => {
     }
   });
 
-  test.each(['session_id', 'storage_session_id'])('3: a file is found by %s alone', async (field) => {
+  test.each(['session_id', 'storage_session_id'])('a file is found by %s alone (3)', async (field) => {
     const uploaded = await service.upload('a.txt', 'found');
     const files = [{ id: uploaded.files[0]?.fileId, name: 'a.txt', [field]: uploaded.storage_session_id }];
     expect((await service.bash('cat a.txt', { files })).stdout).toBe('found');
   });
 
-  test('4: fields that mean nothing are ignored, and those that may be missing are not missed', async () => {
+  test('unknown fields are ignored, and optional fields may be null (4)', async () => {
     const uploaded = await service.upload('a.txt', 'a');
     const answer = await service.exec({
       lang: 'bash',
@@ -65,19 +65,19 @@ describe('twenty ways', () => {
     expect(answer.stdout).toBe('a');
   });
 
-  test('5: output and session are at the top of the answer', async () => {
+  test('output and session are at the top of the answer (5)', async () => {
     const answer = await service.bash('echo out; echo err >&2');
     expect(answer).toMatchObject({ stdout: 'out\n', stderr: 'err\n', session_id: expect.stringMatching(ID) });
   });
 
-  test('6: ids have 21 characters that a path can hold', async () => {
+  test('ids have 21 characters that a path can hold (6)', async () => {
     const answer = await service.bash('echo x > a.tar.gz');
     const uploaded = await service.upload('a.tar.gz', 'x');
     for (const id of [answer.session_id, answer.files[0]?.id, uploaded.session_id, uploaded.files[0]?.fileId])
       expect(id).toMatch(ID);
   });
 
-  test('7: outputs are kept under the session of the answer, also when inputs came from others', async () => {
+  test('outputs are kept under the session of the answer, even when inputs came from others (7)', async () => {
     const uploaded = await service.upload('in.txt', 'x');
     for (const lang of ['bash', 'py']) {
       const code = lang === 'bash' ? 'cp in.txt out.txt' : 'open("out.txt", "w").write("x")';
@@ -89,7 +89,7 @@ describe('twenty ways', () => {
     }
   });
 
-  test('8: inputs that did not change come back as inherited, if they come back', async () => {
+  test('inputs that did not change come back as inherited, if they come back (8)', async () => {
     const uploaded = await service.upload('in.txt', 'x');
     for (const lang of ['bash', 'py']) {
       const code = lang === 'bash' ? 'cat in.txt > /dev/null' : 'open("in.txt").read()';
@@ -99,7 +99,7 @@ describe('twenty ways', () => {
     }
   });
 
-  test('9: outputs, too, say when they were made, in a time that no zone changes', async () => {
+  test('outputs say when they were made, in UTC (9)', async () => {
     const answer = await service.bash('echo x > a');
     const path = `/sessions/${answer.session_id}/objects/${answer.files[0]?.id}`;
     const { lastModified } = ok(await service.get(path)).json<{ lastModified: string }>();
@@ -107,13 +107,13 @@ describe('twenty ways', () => {
     expect(Date.now() - Date.parse(lastModified)).toBeLessThan(60_000);
   });
 
-  test('10: files cannot be set to expire within a day', async () => {
+  test('files cannot be set to expire within a day (10)', async () => {
     const { code, stderr } = await refusalOf(service.home, ['--keep-files', '3600']);
     expect(code).toBe(2);
     expect(stderr).toMatch(/keepFiles.*--keep-files.*86400/s);
   });
 
-  test('11: of two files with one name, the last wins', async () => {
+  test('of two files with one name, the last wins (11)', async () => {
     const [first, second] = [await service.upload('a.txt', 'first'), await service.upload('b.txt', 'second')];
     const files = [ref(first, 'same.txt'), ref(second, 'same.txt')];
     for (const lang of ['bash', 'py']) {
@@ -124,7 +124,7 @@ describe('twenty ways', () => {
     }
   });
 
-  test('12: a reference to what is gone does not fail the run, and is not spoken of in its output', async () => {
+  test('a reference to a file that is gone does not fail the run and is not mentioned in its output (12)', async () => {
     const kept = await service.upload('kept.txt', 'kept');
     const gone = { id: 'x'.repeat(21), storage_session_id: 'y'.repeat(21), name: 'gone.txt' };
     const answer = await service.bash('cat kept.txt; ls', { files: [gone, ref(kept)] });
@@ -132,7 +132,7 @@ describe('twenty ways', () => {
     expect(answer.run.message).toMatch(/gone\.txt/);
   });
 
-  test('13: output is whole and undecorated, whatever is in it', async () => {
+  test('output is whole and undecorated, whatever is in it (13)', async () => {
     const size = 10 << 20;
     const { stdout, stderr } = await service.bash(
       `head -c ${size} /dev/zero | tr '\\0' 'x' | fold -w 79; printf '\\r\\033[31mred\\001 no newline'`,
@@ -159,11 +159,11 @@ describe('twenty ways', () => {
       /No module named 'no_such_module_at_all'/,
     ],
     ['a missing command', { lang: 'bash', code: 'no_such_command' }, /command not found/],
-  ])('14: %s is told in stderr, with 200', async (_, body, reason) => {
+  ])('%s is reported in stderr, with status 200 (14)', async (_, body, reason) => {
     expect((await service.exec(body)).stderr).toMatch(reason);
   });
 
-  test('14: a limit is told with 429, in the words that the client reads', async () => {
+  test('a limit is reported with 429, in the words that the client reads (14)', async () => {
     const limited = await anotherService({ home: service.home, args: ['--rate-limit', '1'] });
     await limited.bash('true');
     const reply = await limited.post('/exec', { lang: 'bash', code: 'true' });
@@ -175,7 +175,7 @@ describe('twenty ways', () => {
     expect(reply.headers['retry-after']).toBe(String(seconds));
   });
 
-  test('15: a shell has the Python of the service, and what scripts expect', async () => {
+  test('a shell has the Python of the service and what scripts expect (15)', async () => {
     const { stdout, stderr } = await service.bash(
       'python3 -c "import pandas, sys; print(sys.prefix)"; python3 - <<EOF\nprint("heredoc")\nEOF\nls / > /dev/null && echo ls; sort <<< b; awk "BEGIN { print 1 + 1 }"',
     );
@@ -183,7 +183,7 @@ describe('twenty ways', () => {
     expect([stdout, stderr]).toEqual([`${prefix}heredoc\nls\nb\n2\n`, '']);
   });
 
-  test('16: a shell starts fresh with every call, and files carry over by their references', async () => {
+  test('a shell starts fresh with every call, and files carry over by their references (16)', async () => {
     const first = await service.bash(
       'x=1; export y=2; cd /; echo carried > /mnt/data/f; echo scratch > /tmp/cv-scratch',
     );
@@ -202,7 +202,7 @@ describe('twenty ways', () => {
     '.hidden',
     'no-extension',
     'NFD-é.txt',
-  ])('17: %s keeps its name, from the upload to the code and back', async (name) => {
+  ])('%s keeps its name from the upload to the code and back (17)', async (name) => {
     const uploaded = await service.upload(name, 'x');
     expect(uploaded.files[0]?.filename).toBe(name);
     const { stdout, files } = await service.python(
@@ -213,14 +213,14 @@ describe('twenty ways', () => {
     expect(files.map((file) => file.name)).toEqual([name.normalize('NFC')]);
   });
 
-  test('18: each reference has a session of its own', async () => {
+  test('each file reference has a session of its own (18)', async () => {
     const uploads = [await service.upload('1', 'a'), await service.upload('2', 'b'), await service.upload('3', 'c')];
     const files = uploads.map((uploaded) => ref(uploaded));
     expect(new Set(files.map(({ storage_session_id }) => storage_session_id)).size).toBe(3);
     expect((await service.bash('cat 1 2 3', { files })).stdout).toBe('abc');
   });
 
-  test('19: large bodies and uploads are taken, and connections are kept for longer than clients keep them', async () => {
+  test('large bodies and uploads are accepted, and connections are kept for longer than clients keep them (19)', async () => {
     const large = Buffer.alloc(160 << 20, 1);
     const uploaded = await service.upload('large.bin', large);
     expect(uploaded.files[0]?.size).toBe(large.length);
@@ -230,7 +230,7 @@ describe('twenty ways', () => {
     expect(Number(/timeout=(\d+)/.exec(String(reply.headers['keep-alive']))?.[1])).toBeGreaterThanOrEqual(30);
   });
 
-  test('20: an output can be downloaded, whole, as soon as it is told of', async () => {
+  test('an output can be downloaded whole as soon as it is reported (20)', async () => {
     for (const round of [1, 2, 3]) {
       const { files } = await service.bash(
         `head -c ${round * 3_000_000} /dev/urandom > big.bin; sha256sum < big.bin > sum`,
@@ -244,8 +244,8 @@ describe('twenty ways', () => {
   });
 });
 
-describe('both dialects at once', () => {
-  test.each(['', '/v1', '/', '//', '/v1/', '/v1//', '//v1//'])('with %s before the path', async (base) => {
+describe('both dialects of LibreChat', () => {
+  test.each(['', '/v1', '/', '//', '/v1/', '/v1//', '//v1//'])('work with "%s" before the path', async (base) => {
     const at = (path: string) => `${base}${path}`;
     const form = formOf([{ name: 'a.txt', content: 'x' }]);
     const uploaded = ok(await service.send('POST', at('/upload'), form)).json<UploadAnswer>();
@@ -257,12 +257,12 @@ describe('both dialects at once', () => {
     expect(ok(await service.get(at('/health'))).json()).toMatchObject({ status: 'healthy' });
   });
 
-  test('a slash after the path changes nothing', async () => {
+  test('work with a slash after the path', async () => {
     expect(ok(await service.post('/v1/exec/', { lang: 'bash', code: 'echo x' })).json<ExecAnswer>().stdout).toBe('x\n');
     expect((await service.get('/health/')).status).toBe(200);
   });
 
-  test('a call may name files in the words of both', async () => {
+  test('may name the files of one call', async () => {
     const [old, current] = [await service.upload('old', 'a'), await service.upload('current', 'b')];
     const files = [
       { id: old.files[0]?.fileId, session_id: old.session_id, name: 'old' },
@@ -271,7 +271,7 @@ describe('both dialects at once', () => {
     expect((await service.bash('cat old current', { files })).stdout).toBe('ab');
   });
 
-  test('every file of an answer is named in the words of both', async () => {
+  test('name every file of an answer', async () => {
     const answer = await service.bash('echo > a');
     expect(answer.files).toMatchObject([{ session_id: answer.session_id, storage_session_id: answer.session_id }]);
     const uploaded = await service.upload('a', 'a');

@@ -1,4 +1,4 @@
-/** One turn of LibreChat as its releases lead it: which references each call is sent with, and what is taken over from its answer. */
+/** Plays one turn of LibreChat as its releases do: which references each call is sent with, and what is taken over from its answer. */
 
 import type { Caller, ExecAnswer, OutputFile, UploadAnswer } from './service.ts';
 

@@ -1,4 +1,4 @@
-/** Several calls of one turn, with the references that each release of LibreChat keeps between them. */
+/** Makes several calls of one turn, with the references that each release of LibreChat keeps between them. */
 
 import { describe, expect, test } from 'vitest';
 import { waitFor } from '../harness.ts';
@@ -14,14 +14,14 @@ const script = (release: Release, shell: string) =>
     ? `import subprocess; print(subprocess.run(["bash", "-c", ${JSON.stringify(shell)}], capture_output=True, text=True).stdout, end="")`
     : shell;
 
-describe.each(RELEASES)('with the client of release %s', (release) => {
+describe.each(RELEASES)('with the client of release %s,', (release) => {
   const begin = async (...files: [name: string, content: string][]) => {
     const answers = [];
     for (const [name, content] of files) answers.push(uploaded(await service.upload(name, content)));
     return beginTurn(service, release, answers);
   };
 
-  test('uploads of several sessions, and files of earlier calls, are there in every later call', async () => {
+  test('uploads of several sessions and files of earlier calls are there in every later call', async () => {
     const turn = await begin(['a.csv', 'a'], ['b.csv', 'b']);
     await turn.call(script(release, 'cat a.csv b.csv > first.txt'));
     await turn.call(script(release, 'cat first.txt a.csv > second.txt'));
@@ -30,7 +30,7 @@ describe.each(RELEASES)('with the client of release %s', (release) => {
     expect([stdout, stderr, run.message]).toEqual(['abababa', '', null]);
   });
 
-  test('only what code has written is shown as new, and can be downloaded from where the client looks', async () => {
+  test('only what code has written is shown as new and can be downloaded from where the client looks', async () => {
     const turn = await begin(['a.csv', 'a'], ['b.csv', 'b']);
     const answer = await turn.call(script(release, 'cp a.csv new.txt; echo more >> b.csv'));
     expect(turn.attachments.map(({ name }) => name).sort()).toEqual(['b.csv', 'new.txt']);
@@ -47,14 +47,14 @@ describe.each(RELEASES)('with the client of release %s', (release) => {
   });
 });
 
-describe.each<Release>(['3.2', '3.9'])('what code removes, with the client of release %s', (release) => {
+describe.each<Release>(['3.2', '3.9'])('what code removes, with the client of release %s,', (release) => {
   const beginWith = async (...names: string[]) => {
     const primed = [];
     for (const name of names) primed.push(uploaded(await service.upload(name, name)));
     return { turn: beginTurn(service, release, primed), primed };
   };
 
-  test('is gone in the calls after it, whether it was uploaded or made by code', async () => {
+  test('is gone in later calls, whether it was uploaded or made by code', async () => {
     const { turn } = await beginWith('up.txt', 'kept.txt');
     await turn.call('echo x > made.txt');
     const removing = await turn.call('rm up.txt; mv made.txt moved.txt');
@@ -62,7 +62,7 @@ describe.each<Release>(['3.2', '3.9'])('what code removes, with the client of re
     for (const _ of [1, 2]) expect((await turn.call('ls')).stdout).toBe('kept.txt\nmoved.txt\n');
   });
 
-  test('is gone under the name that it had, and stays under another', async () => {
+  test('by renaming is gone under its old name and stays under the new one', async () => {
     const { primed } = await beginWith('a.txt');
     const [file] = primed;
     if (!file) throw new Error('nothing was uploaded');
@@ -71,7 +71,7 @@ describe.each<Release>(['3.2', '3.9'])('what code removes, with the client of re
     expect((await turn.call('ls; cat b.txt')).stdout).toBe('b.txt\na.txt');
   });
 
-  test('comes back if code makes it again, or if it is uploaded again', async () => {
+  test('comes back if code makes it again or if it is uploaded again', async () => {
     const { turn } = await beginWith('a.txt');
     await turn.call('rm a.txt');
     await turn.call('echo again > a.txt');
@@ -89,7 +89,7 @@ describe.each<Release>(['3.2', '3.9'])('what code removes, with the client of re
     expect((await beginTurn(service, release, primed).call('cat a.txt')).stdout).toBe('a.txt');
   });
 
-  test("stays for others if it is an agent's", async () => {
+  test('stays for others if it belongs to an agent', async () => {
     const form = formOf([['kind', 'agent'], ['id', 'agent_1'], { name: 'a.txt', content: 'shared' }]);
     const answer = ok(await service.send('POST', '/upload', form)).json<UploadAnswer>();
     const file = uploaded(answer, { kind: 'agent', resource: 'agent_1' });
@@ -98,7 +98,7 @@ describe.each<Release>(['3.2', '3.9'])('what code removes, with the client of re
     expect((await another.call('cat a.txt')).stdout).toBe('shared');
   });
 
-  test('stays if the call was stopped, or if not all that it wrote could be kept', async () => {
+  test('stays if the call was stopped or if not all that it wrote could be kept', async () => {
     const { turn } = await beginWith('a.txt');
     const files = turn.held.map(({ id, name, session }) => ({ id, name, storage_session_id: session, kind: 'user' }));
     const stop = new AbortController();
@@ -129,7 +129,7 @@ test('what code has removed from its session stays removed when the session is o
   expect((await again.bash('ls', { entity_id })).stdout).toBe('kept.txt\n');
 });
 
-test('a reference without what LibreChat adds to it is taken as it is, each time', async () => {
+test('a reference without the fields that LibreChat adds is taken as it is each time', async () => {
   const { session_id, files } = await service.upload('a.txt', 'a');
   const reference = { id: files[0]?.id, session_id, name: 'a.txt' };
   for (const _ of [1, 2]) {
@@ -138,7 +138,7 @@ test('a reference without what LibreChat adds to it is taken as it is, each time
   }
 });
 
-test('the id of a file is enough, whichever session is named beside it', async () => {
+test('the id of a file is enough to find it, whichever session is named beside it', async () => {
   const { files } = await service.upload('a.txt', 'found');
   for (const session_id of ['x'.repeat(21), 'not an id', '', null]) {
     const reference = { id: files[0]?.id, session_id, name: 'a.txt' };
@@ -146,7 +146,7 @@ test('the id of a file is enough, whichever session is named beside it', async (
   }
 });
 
-test('a list of files that nobody can have is empty, whatever the id looks like', async () => {
+test('the list of files is empty for an id that nobody can have, whatever the id looks like', async () => {
   for (const id of ['short', 'x'.repeat(21), 'x'.repeat(500), 'a.b', '%20', '%2e%2e%2fetc', "' OR 1=1 --"])
     for (const detail of ['', '?detail=summary', '?detail=full', '?detail=normalized']) {
       const reply = await service.get(`/v1/files/${id.replaceAll(' ', '%20')}${detail}`);

@@ -1,4 +1,4 @@
-/** The requests that LibreChat sends, byte for byte, and what it reads in the answers. */
+/** Sends the requests that LibreChat sends, byte for byte, and checks what it reads in the answers. */
 
 import { expect, test } from 'vitest';
 import { type ExecAnswer, formOf, ID, ok, type UploadAnswer, useService } from './service.ts';
@@ -46,7 +46,7 @@ const reference = (uploaded: UploadAnswer, name: string, more = {}) => ({
 const download = (session: string, file: string | undefined) =>
   service.get(`/v1/download/${session}/${file}?kind=user&id=${USER}`, AXIOS);
 
-test('code that writes a file, then a shell that reads it by the reference that came back', async () => {
+test('a shell reads the file that code wrote in an earlier call, by the reference that came back', async () => {
   const first = await exec({
     lang: 'py',
     code: 'open("/mnt/data/a.txt","w").write("42")\nprint("wrote")',
@@ -68,7 +68,7 @@ test('code that writes a file, then a shell that reads it by the reference that 
   expect((await download(first.session_id, file?.id)).text).toBe('42');
 });
 
-test('the arguments of its factory, with what leaks through them', async () => {
+test("a call with the extra arguments that LibreChat's tool factory leaks reads its uploaded file", async () => {
   const uploaded = await upload('/v1/upload', [
     ['kind', 'user'],
     ['id', USER],
@@ -87,7 +87,7 @@ test('the arguments of its factory, with what leaks through them', async () => {
   expect(answer).toMatchObject({ stdout: 'a,b\n1,2\n\n', stderr: '' });
 });
 
-test('the button that runs code sends an empty list of files, and takes outputs from the session of the answer', async () => {
+test('the run button of LibreChat sends an empty list of files and downloads outputs from the session of the answer', async () => {
   const answer = await exec({
     lang: 'py',
     code: 'open("plot.txt", "w").write("x"); None',
@@ -104,7 +104,7 @@ test('the button that runs code sends an empty list of files, and takes outputs 
 test.each([
   ['données_1.txt', 'kind=user', [['kind', 'user'] as const, ['id', USER] as const]],
   ['sub/dir/a.txt', 'kind=agent', [['kind', 'agent'] as const, ['id', 'agent_abc'] as const]],
-])('an upload of %s with %s', async (name, _, fields) => {
+])('an upload of %s with %s is read by code under its name', async (name, _, fields) => {
   const parts = fields.map(([field, value]): [string, string] => [field, value]);
   const answer = await upload('/v1/upload', [...parts, { name, content: 'été\n', type: 'text/plain' }]);
   expect(answer.message).toBe('success');
@@ -115,7 +115,7 @@ test.each([
   expect(ran).toMatchObject({ stdout: 'été\n', stderr: '' });
 });
 
-test('a batch of read-only files of a skill', async () => {
+test('a batch of read-only skill files is read by code and does not come back as changed', async () => {
   const names = ['skills/x/SKILL.md', 'skills/x/ref/a.md'];
   const answer = await upload(
     '/v1/upload/batch',
@@ -146,7 +146,7 @@ test('a batch of read-only files of a skill', async () => {
   expect(ran.files.filter(({ inherited }) => !inherited)).toEqual([]);
 });
 
-test('the check at the start of a turn reads when a file was last changed', async () => {
+test("LibreChat's check at the start of a turn reads when a file was last changed", async () => {
   const uploaded = await upload('/v1/upload', [['kind', 'user'], ['id', USER], { name: 'sub/f.txt', content: 'f' }]);
   const path = `/v1/sessions/${uploaded.storage_session_id}/objects/${uploaded.files[0]?.fileId}?kind=user&id=${USER}`;
   const object = ok(await service.get(path, AXIOS)).json<{ lastModified: string; originalFilename: string }>();
@@ -156,7 +156,7 @@ test('the check at the start of a turn reads when a file was last changed', asyn
   expect((await service.get(path.replace(/objects\/.{21}/, `objects/${'x'.repeat(21)}`), AXIOS)).status).toBe(404);
 });
 
-test('a download is the bytes of the file, as an attachment', async () => {
+test('a download has the bytes of the file, as an attachment', async () => {
   const content = Buffer.from(Array.from({ length: 1000 }, (_, index) => index % 256));
   const uploaded = await upload('/v1/upload', [['kind', 'user'], ['id', USER], { name: 'b ü.bin', content }]);
   const reply = ok(await download(uploaded.storage_session_id, uploaded.files[0]?.fileId));
@@ -164,7 +164,7 @@ test('a download is the bytes of the file, as an attachment', async () => {
   expect(reply.headers['content-disposition']).toBe("attachment; filename*=UTF-8''b%20%C3%BC.bin");
 });
 
-test('reading a file in the session of an earlier call is exact, and a missing one is said to be missing', async () => {
+test('reading a file in the session of an earlier call is exact, and a missing one is reported as missing', async () => {
   const text = 'no newline at the end;\ttab, ünïcode, \\n, "quotes", $HOME';
   const first = await exec({
     lang: 'bash',
@@ -181,7 +181,7 @@ test('reading a file in the session of an earlier call is exact, and a missing o
   expect(missing.stderr).toContain('No such file or directory');
 });
 
-test('creating a file by a program for python3 in a shell', async () => {
+test('a file is created by a python3 program in a shell and can be downloaded', async () => {
   const content = 'zeile\n'.repeat(1000);
   const payload = Buffer.from(
     JSON.stringify({ path: '/mnt/data/new/file.txt', content: Buffer.from(content).toString('base64') }),
@@ -203,7 +203,7 @@ PY`,
   expect((await download(answer.session_id, answer.files[0]?.id)).text).toBe(content);
 });
 
-test('an image is read in windows, each a line of JSON at the end', async () => {
+test('an image is read in windows, each a line of JSON at the end of the output', async () => {
   const uploaded = await upload('/v1/upload', [
     ['kind', 'user'],
     ['id', USER],
@@ -223,7 +223,7 @@ test('an image is read in windows, each a line of JSON at the end', async () => 
   expect(Buffer.concat(pieces).equals(Buffer.alloc(70_000, 7))).toBe(true);
 });
 
-test('a file is deleted by the first of two routes, and a second time it is not there', async () => {
+test('a file is deleted by the first of two routes and is not found a second time', async () => {
   const uploaded = await upload('/v1/upload', [['kind', 'user'], ['id', USER], { name: 'd.txt', content: 'd' }]);
   const query = `?kind=user&id=${USER}`;
   const [session, file] = [uploaded.storage_session_id, uploaded.files[0]?.fileId];
@@ -234,7 +234,7 @@ test('a file is deleted by the first of two routes, and a second time it is not 
   expect((await download(session, file)).status).toBe(404);
 });
 
-test('its older version: a key in the header and in the body, and lists of a session', async () => {
+test('an older LibreChat works with a key in the header and in the body, and with file lists of a session', async () => {
   const legacy = { ...AGENT, 'x-api-key': 'KEY123' };
   const uploaded = await upload('/v1/upload', [['entity_id', 'agent_1'], { name: 'in.csv', content: 'a\n' }], {
     'x-api-key': 'KEY123',
@@ -267,7 +267,7 @@ test('its older version: a key in the header and in the body, and lists of a ses
   expect(full[0]?.name.split('/')[1]?.split('.')[0]).toBe(uploaded.files[0]?.fileId);
 });
 
-test('a program that calls tools, in the two requests of its client', async () => {
+test("a program that calls tools completes in the two requests of LibreChat's client", async () => {
   const post = async (body: object) =>
     ok(await service.send('POST', '/v1/exec/programmatic', { headers: AGENT, body: JSON.stringify(body) })).json<{
       continuation_token?: string;

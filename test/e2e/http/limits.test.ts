@@ -35,7 +35,7 @@ describe('--rate-limit', () => {
 });
 
 describe('--max-running', () => {
-  test('refuses a second execution over MCP while one runs, on either surface', async () => {
+  test('refuses a second execution over MCP while one runs on either surface', async () => {
     const at = await limited('--max-running', '1');
     const { execute, call } = await connectMcp(at);
     expect((await execute(SLOW, { background: true })).isError).toBe(false);
@@ -47,7 +47,7 @@ describe('--max-running', () => {
 });
 
 describe('--max-sessions', () => {
-  test('holds for sessions that MCP opens: the least recently used one is evicted', async () => {
+  test('evicts the least recently used session when MCP opens more sessions', async () => {
     const at = await limited('--max-sessions', '2');
     const { execute, call } = await connectMcp(at);
     const ids = [];
@@ -63,7 +63,7 @@ describe('--max-sessions', () => {
     expect((await at.get('/health')).json()).toMatchObject({ active_sessions: 2 });
   });
 
-  test('refuses another session while all are at work, and does not end them', async () => {
+  test('refuses another session while all are at work and does not end them', async () => {
     const at = await limited('--max-sessions', '2');
     const { execute, call } = await connectMcp(at);
     for (const session of ['new', undefined]) await execute(SLOW, { session, background: true });

@@ -1,4 +1,4 @@
-/** A real client of MCP at /mcp of a service, for one test. */
+/** Connects a real MCP client to /mcp of a service, for one test. */
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { onTestFinished } from 'vitest';

@@ -1,4 +1,4 @@
-/** MCP at /mcp of the service, with a real client: the same sessions' worth of tools as over stdio, and access as for all else. */
+/** Connects a real client to MCP at /mcp of the service: it has the same tools as over stdio, and access is checked as for all else. */
 
 import { expect, test } from 'vitest';
 import { connectMcp } from './mcp-client.ts';
@@ -10,7 +10,7 @@ const service = await useService({ env: { CUVETTE_API_KEY: KEY } });
 const connect = (path?: string, headers: Record<string, string> = { 'x-api-key': KEY }) =>
   connectMcp(service, path, headers);
 
-test('Python runs, and keeps its variables over connections', async () => {
+test('over MCP, Python runs and keeps its variables across connections', async () => {
   const first = await connect();
   expect((await first.execute('x = 40; x + 2')).text).toBe('42');
   const second = await connect('/v1/mcp', { authorization: `Bearer ${KEY}` });
@@ -19,26 +19,26 @@ test('Python runs, and keeps its variables over connections', async () => {
   expect(other.text).toContain('False');
 });
 
-test('bash runs, and keeps its variables and its folder', async () => {
+test('over MCP, bash runs and keeps its variables and its folder', async () => {
   const { execute } = await connect();
   await execute('y=1; mkdir -p sub; cd sub', { interpreter: 'bash' });
   const { text, isError } = await execute('echo "$y"; pwd', { interpreter: 'bash' });
   expect([text, isError]).toEqual(['1\n/mnt/data/sub', false]);
 });
 
-test('files of one language are there in the other', async () => {
+test('over MCP, files of one language are there in the other', async () => {
   const { execute } = await connect();
   await execute('open("/mnt/data/shared.txt", "w").write("from Python")');
   expect((await execute('cat /mnt/data/shared.txt', { interpreter: 'bash' })).text).toBe('from Python');
 });
 
-test('the other languages run', async () => {
+test('over MCP, the other languages run', async () => {
   const { execute } = await connect();
   expect((await execute('console.log(1 + 1)', { interpreter: 'node' })).text).toBe('2');
   expect((await execute('enum E { A = 3 }\nconsole.log(E.A)', { interpreter: 'typescript' })).text).toBe('3');
 });
 
-test('a figure comes as an image', async () => {
+test('over MCP, a figure comes as an image', async () => {
   const { execute } = await connect();
   const { content } = await execute('import matplotlib.pyplot as plt; plt.plot([1, 3, 2]); plt.show()', {
     session: 'new',
@@ -52,7 +52,7 @@ test.each([
   ['saved, then shown', 'plt.savefig("p.png"); plt.show()'],
   ['shown, then saved', 'plt.show(); fig.savefig("p.png")'],
   ['saved', 'plt.savefig("p.png"); plt.savefig("p.pdf")'],
-])('a figure that is %s comes as an image once', async (_, code) => {
+])('over MCP, a figure that is %s comes as an image once', async (_, code) => {
   const { execute } = await connect();
   const { content } = await execute(`import matplotlib.pyplot as plt; fig = plt.figure(); plt.plot([1, 3]); ${code}`, {
     session: 'new',
@@ -60,7 +60,7 @@ test.each([
   expect(content.filter(({ type }) => type !== 'text').map(({ type }) => type)).toEqual(['image']);
 });
 
-test('an error is told as one, with its reason', async () => {
+test('over MCP, an error is reported as one, with its reason', async () => {
   const { execute } = await connect();
   const { isError, structured, text } = await execute('1/0');
   expect(isError).toBe(true);
@@ -68,7 +68,7 @@ test('an error is told as one, with its reason', async () => {
   expect(text).toContain('ZeroDivisionError');
 });
 
-test('the tools are listed, and have descriptions', async () => {
+test('over MCP, the tools are listed with descriptions', async () => {
   const { client } = await connect();
   const { tools } = await client.listTools();
   const names = tools.map(({ name }) => name);
@@ -76,12 +76,12 @@ test('the tools are listed, and have descriptions', async () => {
   for (const { description } of tools) expect(description).toBeTruthy();
 });
 
-test('nobody connects without a credential', async () => {
+test('over MCP, nobody connects without a credential', async () => {
   await expect(connect('/mcp', {})).rejects.toThrow();
   await expect(connect('/mcp', { 'x-api-key': 'wrong' })).rejects.toThrow();
 });
 
-test('what tools do is counted as the service’s work', async () => {
+test('over MCP, the sessions of tools are counted by the service', async () => {
   const { execute } = await connect();
   await execute('1');
   const health = ok(await service.as({ 'x-api-key': KEY }).get('/health')).json<{ active_sessions: number }>();

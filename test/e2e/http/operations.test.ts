@@ -1,4 +1,4 @@
-/** What operators see: how the service is, what it counts, what it is set to; and that it ends without leaving a trace. */
+/** Checks what operators see: the health, the counts and the settings of the service, and that it ends without leaving a trace. */
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { anotherService, endHome, ok, refusalOf, startService, useService } from
 
 const service = await useService();
 
-test('the first lines say where it is, what it has, who may come in, and how to try it', async () => {
+test('the first lines of the service say where it is, what it has, who may come in and how to try it', async () => {
   const [first, second] = service.stdout().split('\n');
   expect(first).toMatch(
     /^Cuvette \d+\.\d+\.\d+ · http:\/\/127\.0\.0\.1:\d+ · sandbox: on \(bubblewrap \d.*no network\) · Python 3\.\d+ \(.*\) · bash · node · ts · go · c\+\+$/,
@@ -23,7 +23,7 @@ test('the first lines say where it is, what it has, who may come in, and how to 
 });
 
 describe('GET /health', () => {
-  test('tells of sessions, settings, languages and libraries', async () => {
+  test('reports sessions, settings, languages and libraries', async () => {
     await service.python('1', { entity_id: 'counted' });
     const health = ok(await service.get('/health')).json<{ runtime_capabilities: Record<string, unknown> }>();
     expect(health).toMatchObject({
@@ -40,7 +40,7 @@ describe('GET /health', () => {
     expect(health.runtime_capabilities.bash).toMatchObject({ available: true, missing: [] });
   });
 
-  test('counts the sessions that were ended to make room', async () => {
+  test('counts the sessions that were evicted', async () => {
     const other = await anotherService({ home: service.home, env: { MAX_SESSIONS: '2' } });
     const cleaned = async () => ok(await other.get('/health')).json<{ cleaned_sessions: number }>().cleaned_sessions;
     expect(await cleaned()).toBe(0);
@@ -48,7 +48,7 @@ describe('GET /health', () => {
     expect(await cleaned()).toBe(2);
   });
 
-  test('tells of the folders that are set, and they are used, as mkdir makes them', async () => {
+  test('reports the folders that are set and uses them as mkdir makes them', async () => {
     const home = createHome();
     const [uploads, notebooks] = [join(home.root, 'u'), join(home.root, 'n')];
     for (const folder of [uploads, notebooks]) mkdirSync(folder, { mode: 0o755 });
@@ -77,7 +77,7 @@ describe('GET /health', () => {
 });
 
 describe('GET /libraries', () => {
-  test('lists by language, with versions', async () => {
+  test('lists libraries by language, with versions', async () => {
     const { runtime_libraries: all } = ok(await service.get('/libraries')).json<{
       runtime_libraries: Record<string, Record<string, string>>;
     }>();
@@ -86,7 +86,7 @@ describe('GET /libraries', () => {
     expect(all.py?.numpy).toBe(stdout.trim());
   });
 
-  test('tells what programs in every language can use, and they can', async () => {
+  test('lists what programs in every language can use, and they can use it', async () => {
     const { runtime_libraries: all } = ok(await service.get('/libraries')).json<{
       runtime_libraries: Record<string, Record<string, string | null>>;
     }>();
@@ -111,7 +111,7 @@ describe('GET /libraries', () => {
     expect(all.cpp).toMatchObject({ vector: expect.stringMatching(/\d/), string_view: expect.any(String) });
   });
 
-  test('of one language, by any of its names; of an unknown one gives 404', async () => {
+  test('answers for one language by any of its names, and with 404 for an unknown one', async () => {
     for (const [runtime, lang] of [
       ['py', 'py'],
       ['python', 'py'],
@@ -168,7 +168,7 @@ describe('GET /metrics', () => {
 });
 
 describe('GET /openapi.json', () => {
-  test.each(['/openapi.json', '/v1/openapi.json'])('%s describes every route', async (path) => {
+  test.each(['/openapi.json', '/v1/openapi.json'])('describes every route (%s)', async (path) => {
     const document = ok(await service.get(path)).json<{
       openapi: string;
       servers: { url: string }[];
@@ -205,7 +205,7 @@ describe('GET /openapi.json', () => {
   });
 });
 
-test('a path that is not there, and a method that does not belong, are told as such', async () => {
+test('an unknown path and a wrong method are answered as such', async () => {
   for (const [method, path] of [
     ['GET', '/nowhere'],
     ['POST', '/v1/nowhere'],
@@ -217,7 +217,7 @@ test('a path that is not there, and a method that does not belong, are told as s
   }
 });
 
-test('a request is logged in one line, if that is set', async () => {
+test('a request is logged in one line if that is set', async () => {
   const logging = await anotherService({ home: service.home, env: { LOG_REQUESTS: 'true' } });
   await logging.bash('true');
   await logging.get('/v1/nowhere?token=hidden');
@@ -251,7 +251,7 @@ describe('settings', () => {
     return Object.fromEntries(rows.map(({ setting, value, source }) => [setting, [value, source]]));
   };
 
-  test('are shown with where they came from, without starting anything, and without secrets', async () => {
+  test('are shown with where they came from, without starting anything and without secrets', async () => {
     const cwd = service.home.project();
     writeFileSync(join(cwd, 'cuvette.json'), JSON.stringify({ maxSessions: 9, maxUpload: '1MB', rateLimit: 5 }));
     const shown = await show(
@@ -284,7 +284,7 @@ describe('settings', () => {
     [[], { MAX_SESSIONS: '-1' }, /maxSessions.*environment MAX_SESSIONS/s],
     [['--jwt-public-key', '/no/such/file.pem'], {}, /\/no\/such\/file\.pem/],
     [['--config', '/no/such/file.json'], {}, /\/no\/such\/file\.json/],
-  ])('that are wrong (%j %j) end it with a sentence', async (args, env, sentence) => {
+  ])('that are wrong (%j %j) end the service with a sentence', async (args, env, sentence) => {
     const { code, stdout, stderr } = await refusalOf(service.home, args, env);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(sentence);
@@ -292,7 +292,7 @@ describe('settings', () => {
   });
 });
 
-describe('the end', () => {
+describe('ending the service', () => {
   /** Everything that a home has in it, but for what a database leaves of itself. */
   const filesOf = (home: Home, folder: string) =>
     readdirSync(join(home.root, folder), { recursive: true })
@@ -313,43 +313,40 @@ describe('the end', () => {
     ['SIGTERM', 'auto'],
     ['SIGINT', 'off'],
     ['SIGTERM', 'off'],
-  ] as const)(
-    'by %s, with --sandbox %s, leaves no program, socket, mount or temporary file',
-    async (signal, sandbox) => {
-      const home = createHome();
-      const temporary = home.project('t');
-      const mounts = mountsOf(home);
-      try {
-        const one = await startService({ home, args: ['--sandbox', sandbox], env: { TMPDIR: temporary } });
-        await Promise.all([
-          one.bash('echo x > kept; sleep 0.1'),
-          one.exec({ lang: 'js', code: 'console.log(1)' }),
-          one.exec({ lang: 'cpp', code: 'int main() {}' }),
-          one.upload('f', 'x'),
-          one.post('/exec/programmatic', { lang: 'bash', code: 'ask "{}"', tools: [{ name: 'ask' }] }),
-        ]);
-        // After SIGTERM, this one would wait for the next service.
-        if (signal === 'SIGINT') await one.python('x = 1; open("f", "w").write("f"); None', { entity_id: 'a' });
-        const { code, stderr } = await one.stop(signal);
-        expect([code, stderr]).toEqual([0, '']);
-        if (sandbox === 'off') {
-          const left = processesOf(home.root).filter(({ pid }) => nameOf(pid) !== 'cuvette-zygote' && !isSpare(pid));
-          expect(left).toEqual([]);
-        } else await allGone(home.root);
-        expect(mountsOf(home)).toEqual(mounts);
-        const waiting = sandbox === 'off' ? /^cuvette\/z\/.*/ : /^$/;
-        const runtime = filesOf(home, 'r').filter((name) => !FOLDERS.test(name) && !waiting.test(name));
-        expect(runtime).toEqual([]);
-        const unfinished = /incoming\/.*\/|programs\/|\.aside|\.part|\.new|cuvette-tools|placing/;
-        // Where a tool stands below /tmp, a session's own /tmp has its folders, to mount it on.
-        const isMountPoint = (name: string) => /\/sessions\/[^/]+\/tmp\//.test(name);
-        expect(filesOf(home, 'd').filter((name) => unfinished.test(name) && !isMountPoint(name))).toEqual([]);
-        expect(readdirSync(temporary)).toEqual([]);
-      } finally {
-        await endHome(home);
-      }
-    },
-  );
+  ] as const)('by %s with --sandbox %s leaves no program, socket, mount or temporary file', async (signal, sandbox) => {
+    const home = createHome();
+    const temporary = home.project('t');
+    const mounts = mountsOf(home);
+    try {
+      const one = await startService({ home, args: ['--sandbox', sandbox], env: { TMPDIR: temporary } });
+      await Promise.all([
+        one.bash('echo x > kept; sleep 0.1'),
+        one.exec({ lang: 'js', code: 'console.log(1)' }),
+        one.exec({ lang: 'cpp', code: 'int main() {}' }),
+        one.upload('f', 'x'),
+        one.post('/exec/programmatic', { lang: 'bash', code: 'ask "{}"', tools: [{ name: 'ask' }] }),
+      ]);
+      // After SIGTERM, this one would wait for the next service.
+      if (signal === 'SIGINT') await one.python('x = 1; open("f", "w").write("f"); None', { entity_id: 'a' });
+      const { code, stderr } = await one.stop(signal);
+      expect([code, stderr]).toEqual([0, '']);
+      if (sandbox === 'off') {
+        const left = processesOf(home.root).filter(({ pid }) => nameOf(pid) !== 'cuvette-zygote' && !isSpare(pid));
+        expect(left).toEqual([]);
+      } else await allGone(home.root);
+      expect(mountsOf(home)).toEqual(mounts);
+      const waiting = sandbox === 'off' ? /^cuvette\/z\/.*/ : /^$/;
+      const runtime = filesOf(home, 'r').filter((name) => !FOLDERS.test(name) && !waiting.test(name));
+      expect(runtime).toEqual([]);
+      const unfinished = /incoming\/.*\/|programs\/|\.aside|\.part|\.new|cuvette-tools|placing/;
+      // Where a tool stands below /tmp, a session's own /tmp has its folders, to mount it on.
+      const isMountPoint = (name: string) => /\/sessions\/[^/]+\/tmp\//.test(name);
+      expect(filesOf(home, 'd').filter((name) => unfinished.test(name) && !isMountPoint(name))).toEqual([]);
+      expect(readdirSync(temporary)).toEqual([]);
+    } finally {
+      await endHome(home);
+    }
+  });
 
   /** The keeper that a zygote has ready for the next session, and the worker below it. */
   function isSpare(pid: number): boolean {
@@ -376,7 +373,7 @@ describe('the end', () => {
 
 const compose = spawnSync('docker-compose', ['version', '--short']).status === 0 ? 'docker-compose' : undefined;
 
-test.skipIf(!compose)('compose joins a network that is there already, if it is told to', () => {
+test.skipIf(!compose)('compose joins an existing network if it is told to', () => {
   const read = (env: Record<string, string>) =>
     execFileSync(compose ?? '', ['-f', join(ROOT, 'compose.yaml'), 'config'], {
       env: { ...process.env, CODE_INTERPRETER_API_KEY: 'x', ...env },

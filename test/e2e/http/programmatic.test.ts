@@ -1,4 +1,4 @@
-/** Programs that call the caller's own tools: in rounds, with answers and errors, once, and leaving nothing. */
+/** Runs programs that call the caller's own tools: in rounds, with answers and errors, once, and leaving nothing behind. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -52,10 +52,10 @@ const TOOLS: Tools = {
   },
 };
 
-describe('bash', () => {
+describe('a bash program', () => {
   const bash = (code: string, tools = TOOLS) => run({ lang: 'bash', code: `: &\nwait "$!"\n${code}` }, tools);
 
-  test('calls tools one after the other, each with what the one before gave', async () => {
+  test('calls tools one after the other, each with the result of the one before', async () => {
     const { last, rounds } = await bash(
       'x=$(add \'{"a":1,"b":2}\'); y=$(add "{\\"a\\":$x,\\"b\\":10}"); echo "$x $y"; for i in 1 2; do add "{\\"a\\":$i,\\"b\\":$y}"; done',
     );
@@ -64,7 +64,7 @@ describe('bash', () => {
     expect(rounds).toEqual([['add'], ['add'], ['add'], ['add']]);
   });
 
-  test('calls of one moment come together, and each gets its own answer', async () => {
+  test('that calls several tools at once sends the calls together and gets each its own answer', async () => {
     const { last, rounds } = await bash(
       'for i in 1 2 3 4 5; do add "{\\"a\\":$i,\\"b\\":100}" > out$i & done; wait; cat out1 out2 out3 out4 out5; rm out*',
     );
@@ -73,7 +73,7 @@ describe('bash', () => {
     expect(rounds.length).toBeLessThan(5);
   });
 
-  test('calls of one moment do not mix what they print', async () => {
+  test('that calls several tools at once does not mix what they print', async () => {
     const { last } = await bash(
       'for i in 1 2 3 4 5 6; do echo "{\\"n\\":$i}" >/dev/null; echo_ "{\\"n\\":$i}" & done; wait',
       {
@@ -83,7 +83,7 @@ describe('bash', () => {
     expect(last.stdout?.split('\n').sort()).toEqual(['', ...[1, 2, 3, 4, 5, 6].map((n) => `{"n":${n}}`)]);
   });
 
-  test('the result is one line of compact JSON, whatever it is', async () => {
+  test('gets a result as one line of compact JSON, whatever it is', async () => {
     const values = ['text', { a: [1, { b: null }] }, [], 'line\nbreak "quoted" $x `y`', null, 0, false, 'ü🎉'];
     let next = 0;
     const { last } = await bash('for i in $(seq 8); do give "{}"; done', {
@@ -95,7 +95,7 @@ describe('bash', () => {
     expect(last.stdout).toBe(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
   });
 
-  test('what is asked arrives as it was written', async () => {
+  test('sends the input of a tool as it was written', async () => {
     const { last } = await bash(`echo_ '{"q":"it'\\''s \\"x\\" $HOME \\\\n ü","list":[1,2]}'; echo_ '{}'; echo_`, {
       echo_: (input) => input,
     });
@@ -104,7 +104,7 @@ describe('bash', () => {
     );
   });
 
-  test('a tool that fails says why on stderr, and its function fails', async () => {
+  test('gets the error of a tool on stderr and a failing status from its function', async () => {
     const { last } = await bash(
       'if out=$(fail "{}"); then echo no; else echo "failed: $?[$out]"; fi; add \'{"a":1,"b":1}\'',
     );
@@ -112,7 +112,7 @@ describe('bash', () => {
     expect(last.stderr).toContain('no luck');
   });
 
-  test('names that bash cannot have are made into ones that it can', async () => {
+  test('calls tools whose names bash cannot have under names that it can', async () => {
     const tools: Tools = Object.fromEntries(
       ['get-weather', 'web.search', 'my tool', '3d', 'x/y', 'test', 'done'].map((name) => [name, () => name]),
     );
@@ -129,7 +129,7 @@ describe('bash', () => {
     );
   });
 
-  test('an error in the program names the line that its author wrote', async () => {
+  test('that fails names the line that its author wrote', async () => {
     const { last } = await run(
       { lang: 'bash', code: 'echo one\nno_such_command\nadd "{}" > /dev/null; exit 4' },
       TOOLS,
@@ -138,17 +138,17 @@ describe('bash', () => {
     expect(last.stderr).toMatch(/line 2: no_such_command/);
   });
 
-  test('a large result is whole', async () => {
+  test('gets a large result whole', async () => {
     const text = 'x'.repeat(1_000_000);
     const { last } = await bash('give "{}" | wc -c; give "{}" | jq -r . | head -c 3 || true', { give: () => text });
     expect(last.stdout).toBe(`${text.length + 3}\nxxx`);
   });
 });
 
-describe('Python', () => {
+describe('a Python program', () => {
   const python = (code: string, tools = TOOLS) => run({ code }, tools);
 
-  test('awaits tools at the top, one after the other', async () => {
+  test('awaits tools at the top level, one after the other', async () => {
     const { last, rounds } = await python(
       'x = await add(a=1, b=2)\ny = await add(a=x, b=10)\nprint(x, y, type(y).__name__)\nprint(await echo(deep={"a": [1, None, "ü"]}))',
     );
@@ -160,7 +160,7 @@ describe('Python', () => {
     expect(rounds).toEqual([['add'], ['add'], ['echo']]);
   });
 
-  test('gather asks for all in one round', async () => {
+  test('sends the tool calls of a gather in one round', async () => {
     const { last, rounds } = await python(
       'import asyncio\nprint(await asyncio.gather(*(add(a=i, b=1) for i in range(6))))',
     );
@@ -168,7 +168,7 @@ describe('Python', () => {
     expect(rounds).toEqual([Array(6).fill('add')]);
   });
 
-  test('a tool that fails raises, and may be caught', async () => {
+  test('gets an exception from a tool that fails and may catch it', async () => {
     const { last } = await python(
       'try:\n    await fail()\nexcept Exception as error:\n    print("caught", error)\nawait fail()',
     );
@@ -176,7 +176,7 @@ describe('Python', () => {
     expect(last.stderr).toContain('no luck');
   });
 
-  test('names that Python cannot have are made into ones that it can', async () => {
+  test('calls tools whose names Python cannot have under names that it can', async () => {
     const tools: Tools = { 'get-weather': () => 1, 'my tool': () => 2, class: () => 3, '3d': () => 4 };
     const { last } = await python(
       'print(await get_weather(), await my_tool(), await class_tool(), await _3d())',
@@ -192,7 +192,7 @@ describe('Python', () => {
     }
   });
 
-  test('an error names the line that its author wrote', async () => {
+  test('that fails names the line that its author wrote', async () => {
     const { last } = await python('x = 1\nawait add(a=1, b=1)\n1/0');
     expect(last.stderr).toMatch(/line 3|^-+> 3 1\/0/m);
     expect(last.stderr).not.toContain('_cuvette');
@@ -225,7 +225,7 @@ describe.each([
   const answerTo = (asked: Answer) =>
     goOn(asked, [{ call_id: asked.tool_calls?.[0]?.id, result: 'ok', is_error: false }]);
 
-  test('runs once, and leaves nothing in the workspace but what it wrote', async () => {
+  test('runs once and leaves nothing in the workspace but what it wrote', async () => {
     const { last, rounds } = await run({ lang, code: code.count, entity_id: `once-${lang}` }, { ask: () => 1 });
     expect(rounds).toHaveLength(2);
     expect(last.files?.map(({ name }) => name).sort()).toEqual(['out.txt', 'runs']);
@@ -234,7 +234,7 @@ describe.each([
     expect([stdout, files.filter(({ inherited }) => !inherited)]).toEqual(['out.txt\nruns\nrun\n', []]);
   });
 
-  test('finds the files that came with it, and those of its session', async () => {
+  test('finds the files that came with it and those of its session', async () => {
     const uploaded = await service.upload('in.txt', 'in');
     const files = [{ id: uploaded.files[0]?.id, session_id: uploaded.session_id, name: 'in.txt' }];
     const program =
@@ -243,19 +243,19 @@ describe.each([
     expect(last.stdout).toBe('in');
   });
 
-  test('has its time for its own work alone: that of the caller does not count', async () => {
+  test('has its time limit for its own work alone, not for that of the caller', async () => {
     const asked = await first(code.wait(0.2), { timeout: 6000 });
     await sleep(6500);
     expect(await answerTo(asked)).toMatchObject({ status: 'completed', stdout: 'done\n' });
   });
 
-  test('that takes too long is ended, and that is said in words that the client knows', async () => {
+  test('that takes too long is ended, which is said in words that the client knows', async () => {
     const asked = await first(code.wait(600), { timeout: 1000 });
     const last = await answerTo(asked);
     expect(last).toMatchObject({ status: 'error', error: 'Time limit exceeded' });
   });
 
-  test('cannot be answered under a token that is unknown, or used', async () => {
+  test('cannot be answered under a token that is unknown or used', async () => {
     const unknown = await service.post('/exec/programmatic', { continuation_token: 'x'.repeat(32), tool_results: [] });
     expect([unknown.status, unknown.json<Problem>().code]).toEqual([404, 'unknown_execution']);
     const asked = await first(code.ask);
@@ -290,7 +290,7 @@ describe.each([
     expect(await working).toMatchObject({ status: 'error', error: 'Execution failed or timed out' });
   });
 
-  test('ends when its caller goes away', async () => {
+  test('ends when its caller disconnects', async () => {
     const mark = unusedMark(service.home);
     const seconds = `600.${process.pid}`;
     const program =
@@ -318,18 +318,18 @@ describe.each([
     }
   });
 
-  test('several at once do not mix', async () => {
+  test('does not mix with others that run at once', async () => {
     const programs = [1, 2, 3].map((n) => run({ lang, code: code.ask }, { ask: () => n }));
     const results = await Promise.all(programs);
     expect(results.map(({ last }) => last.stdout)).toEqual(['1\n', '2\n', '3\n']);
   });
 });
 
-test('a request with neither code nor token is refused', async () => {
+test('a program request with neither code nor token is refused', async () => {
   expect((await service.post('/exec/programmatic', { tools: [] })).status).toBe(400);
 });
 
-test('a cancel of nothing, or without an id, does no harm', async () => {
+test('a cancel request for nothing or without an id does no harm', async () => {
   expect((await service.post('/exec/programmatic/cancel', { request_id: 'nobody' })).status).toBe(200);
   expect((await service.post('/exec/programmatic/cancel', {})).status).toBe(400);
 });

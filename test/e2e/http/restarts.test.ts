@@ -1,4 +1,4 @@
-/** What outlives the service: sessions with their variables, and files; and what does not, when it is told to end. */
+/** Checks what outlives the service (sessions with their variables, and files), and what does not when it is told to end. */
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -85,7 +85,7 @@ test('code that runs when the service is killed goes on, and the next call comes
 test.each([
   ['js', 'console.log("begun"); setTimeout(() => console.log("ended"), 1500)'],
   ['bash', 'echo begun; sleep 1.5; echo ended'],
-])('a program in %s that runs when the service is killed leaves nothing of ours', async (lang, code) => {
+])('a program in %s that runs when the service is killed leaves nothing of the service behind', async (lang, code) => {
   const entity_id = `killed-${lang}`;
   const before = await startService({ home });
   const stream = await before.stream({ lang, code, entity_id, stateful: true });
@@ -116,7 +116,7 @@ test('a call that runs when the service is told to end is still answered', async
   expect((await ended).code).toBe(0);
 });
 
-test('a call that runs for too long to wait for does not hold up the end', async () => {
+test('a call that runs for too long to wait for does not hold up the end of the service', async () => {
   const service = await startService({ home });
   const call = service.bash('sleep 600').then(
     () => 'answered',
@@ -127,7 +127,7 @@ test('a call that runs for too long to wait for does not hold up the end', async
   await call;
 });
 
-test('two services of one home each work, and neither takes the other’s session', async () => {
+test('two services of one home both work, and neither takes the other’s session', async () => {
   const [one, two] = [await startService({ home }), await startService({ home })];
   const first = await one.python('z = 1', { entity_id: 'shared' });
   const second = await two.python('print("z" in dir())', { entity_id: 'shared' });

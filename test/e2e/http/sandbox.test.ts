@@ -1,4 +1,4 @@
-/** Whether a service confines code, what it says of that, and that it does not start with less than it was told to. */
+/** Checks whether a service confines code, what it says of that, and that it does not start with less than it was told to. */
 
 import { describe, expect, test } from 'vitest';
 import { BARE_TOOLS, environmentWith } from '../harness.ts';
@@ -24,14 +24,14 @@ async function seesServer(by: Service): Promise<boolean> {
   return (await by.python(look)).stdout === 'True\n';
 }
 
-test('by default it confines where the machine can, and says with what', async () => {
+test('a service confines code by default where the machine can, and says with what', async () => {
   const [line, ...others] = await told(service);
   expect(line).toMatch(/^on \(bubblewrap \d[\d.]*, (cgroup v[12] \(.*\)|no cgroup), .*seccomp.*, no network\)$/);
   expect(others).toEqual([line, line]);
   expect(await seesServer(service)).toBe(false);
 });
 
-test('told not to, it does not, and says so', async () => {
+test('a service that is told not to confine code does not, and says so', async () => {
   const off = await anotherService({ home: service.home, args: ['--sandbox', 'off'] });
   const [line, ...others] = await told(off);
   expect(line).toMatch(/^none \(code runs as you: --sandbox off\)/);
@@ -42,8 +42,8 @@ test('told not to, it does not, and says so', async () => {
   expect((await off.python('print(x)', { entity_id: 'unconfined' })).stdout).toBe('1\n');
 });
 
-describe('without bubblewrap', () => {
-  test('it starts for this machine alone, and says what is missing and how to install it', async () => {
+describe('a service without bubblewrap', () => {
+  test('starts for this machine alone and says what is missing and how to install it', async () => {
     const open = await anotherService({ home: service.home, env: withoutBubblewrap });
     const [line, ...others] = await told(open);
     expect(line).toMatch(/^none \(code runs as you, unconfined: bubblewrap is not installed\. /);
@@ -51,7 +51,7 @@ describe('without bubblewrap', () => {
     expect(others).toEqual([line, line]);
   });
 
-  test('it does not start if it is told to confine', async () => {
+  test('does not start if it is told to confine code', async () => {
     const { code, stdout, stderr } = await refusalOf(service.home, ['--sandbox', 'on'], withoutBubblewrap);
     expect([code, stdout]).toEqual([69, '']);
     expect(stderr).toMatch(/^cuvette: Code cannot be confined on this machine: bubblewrap is not installed\. /);
@@ -59,7 +59,7 @@ describe('without bubblewrap', () => {
     expect(stderr).toContain('--sandbox off');
   });
 
-  test.each(['192.0.2.1', '0.0.0.0'])('it does not open itself to others on %s, even with a key', async (host) => {
+  test.each(['192.0.2.1', '0.0.0.0'])('does not open itself to others on %s, even with a key', async (host) => {
     const env = { ...withoutBubblewrap, CUVETTE_API_KEY: 'a-key-0123456789' };
     const { code, stdout, stderr } = await refusalOf(service.home, ['--host', host], env);
     expect([code, stdout]).toEqual([69, '']);

@@ -1,4 +1,4 @@
-/** A `cuvette serve` in a home of its own, and what its callers send: requests as bytes, forms, streams of events. */
+/** Starts a `cuvette serve` in a home of its own, and sends what its callers send: requests as bytes, forms, streams of events. */
 
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';

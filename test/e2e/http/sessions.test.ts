@@ -1,4 +1,4 @@
-/** Which calls share a session, what a session keeps, and how many of them live at once. */
+/** Checks which calls share a session, what a session keeps, and how many sessions live at once. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -7,8 +7,8 @@ import { anotherService, type ExecAnswer, ID, ok, type Problem, useService } fro
 
 const service = await useService();
 
-describe('by name', () => {
-  test('the same entity_id means the same variables and the same workspace', async () => {
+describe('calls', () => {
+  test('with the same entity_id share variables and a workspace', async () => {
     const first = await service.python('x = 1; open("f", "w").write("f"); None', { entity_id: 'a' });
     const second = await service.python('x += 1; print(x, open("/mnt/data/f").read())', { entity_id: 'a' });
     expect([second.stdout, second.session_id]).toEqual(['2 f\n', first.session_id]);
@@ -17,13 +17,13 @@ describe('by name', () => {
     expect(other.session_id).not.toBe(first.session_id);
   });
 
-  test('without a name, every call has a session of its own', async () => {
+  test('without a name each have a session of their own', async () => {
     const answers = await Promise.all([1, 2].map((n) => service.python(`print("x" in dir()); x = ${n}`)));
     expect(answers.map(({ stdout }) => stdout)).toEqual(['False\n', 'False\n']);
     expect(new Set(answers.map(({ session_id }) => session_id)).size).toBe(2);
   });
 
-  test('all languages of a session work on the same files', async () => {
+  test('in all languages of a session work on the same files', async () => {
     await service.bash('echo from bash > b', { entity_id: 'mixed' });
     const { stdout } = await service.python('print(open("b").read()); open("p", "w").write("from Python")', {
       entity_id: 'mixed',
@@ -33,13 +33,13 @@ describe('by name', () => {
   });
 });
 
-describe('by id', () => {
-  test('the session of an answer goes on', async () => {
+describe('a call that names a session by id', () => {
+  test('continues the session of an earlier answer', async () => {
     const { session_id } = await service.python('x = 1');
     expect((await service.python('print(x)', { session_id })).stdout).toBe('1\n');
   });
 
-  test('the session of a shell goes on with its files, and without its variables', async () => {
+  test('continues the session of a shell with its files and without its variables', async () => {
     const { session_id } = await service.bash('x=1; echo kept > f');
     for (const round of [1, 2]) {
       const next = await service.bash(`echo "[$x]"; cat f; x=${round}`, { session_id });
@@ -47,13 +47,13 @@ describe('by id', () => {
     }
   });
 
-  test('what was uploaded is there in the session of the upload', async () => {
+  test('finds what was uploaded to that session', async () => {
     const { session_id } = await service.upload('sub/up.txt', 'up');
     const answer = await service.python('print(open("sub/up.txt").read())', { session_id });
     expect([answer.stdout, answer.session_id]).toEqual(['up\n', session_id]);
   });
 
-  test('what is uploaded while a session lives is there in its next call, in place of what had its name', async () => {
+  test('finds what was uploaded while the session lived, in place of what had its name', async () => {
     const entity_id = 'uploads';
     await service.upload('f', 'one', { entity_id });
     expect((await service.python('print(open("f").read())', { entity_id })).stdout).toBe('one\n');
@@ -67,7 +67,7 @@ describe('by id', () => {
   });
 
   test.each(['short', '../../etc', 'x'.repeat(200), 'ünï'])(
-    '%s is no id, and gives a fresh session',
+    'gets a fresh session for %s, which is no id',
     async (session_id) => {
       const answer = await service.bash('echo fine', { session_id });
       expect(answer.stdout).toBe('fine\n');
@@ -77,11 +77,11 @@ describe('by id', () => {
   );
 });
 
-describe('by hint', () => {
+describe('a session that keeps its shell', () => {
   const runtime_session_hint = 'v2:conversation:0123456789abcdef0123456789abcdef';
   const shell = (code: string) => service.bash(code, { runtime_session_hint });
 
-  test('bash keeps variables, functions, options and folder', async () => {
+  test('has its variables, functions, options and folder in the next call', async () => {
     const first = await shell(
       'x=1; a=(1 "2 3"); greet() { echo "hi $1 $x"; }; mkdir -p sub && cd sub; shopt -s nullglob',
     );
@@ -92,12 +92,12 @@ describe('by hint', () => {
     expect(second.runtime_session_id).toBe(first.runtime_session_id);
   });
 
-  test('its state is none of the files', async () => {
+  test('does not have that state among its files', async () => {
     const answer = await shell('ls -A /mnt/data; ls -A /mnt/data/sub');
     expect([answer.stdout, answer.files]).toEqual(['sub\n', []]);
   });
 
-  test('the state stays when a call does not parse, is stopped, or fails', async () => {
+  test('keeps that state when a call does not parse, is stopped or fails', async () => {
     await shell('kept=yes');
     expect((await shell('kept=no; if')).stderr).toMatch(/syntax error/);
     expect((await shell('echo "$kept"')).stdout).toBe('yes\n');
@@ -106,20 +106,20 @@ describe('by hint', () => {
     expect((await shell('echo "$kept"; greet again')).stdout).toBe('yes\nhi again 1\n');
   });
 
-  test('a warming call is answered', async () => {
+  test('answers a warming call', async () => {
     const answer = await service.bash('true', { runtime_session_hint: 'v2:conversation:warm' });
     expect(answer).toMatchObject({ stdout: '', stderr: '', runtime_status: 'new' });
   });
 
-  test('a session with a name keeps its shell if it is asked to', async () => {
+  test('may be chosen by name, call by call', async () => {
     await service.bash('x=1', { entity_id: 'stateful', stateful: true });
     expect((await service.bash('echo $x', { entity_id: 'stateful', stateful: true })).stdout).toBe('1\n');
     expect((await service.bash('echo "[$x]"', { entity_id: 'stateful' })).stdout).toBe('[]\n');
   });
 });
 
-describe('as many as may live', () => {
-  test('the one that was not used for the longest time makes room, and its files are still there', async () => {
+describe('when the limit of live sessions is reached,', () => {
+  test('the least recently used one is evicted, and its files are still there', async () => {
     const few = await anotherService({ home: service.home, env: { MAX_SESSIONS: '2' } });
     const open = (entity_id: string) =>
       few.python(`x = "${entity_id}"; open("f", "w").write(x); None`, { entity_id: `few-${entity_id}` });
@@ -137,7 +137,7 @@ describe('as many as may live', () => {
     expect((await few.get('/health')).json()).toMatchObject({ active_sessions: 2 });
   });
 
-  test('one that is at work does not make room: the caller is told to come again', async () => {
+  test('one that is at work is not evicted, and the caller is told to come again', async () => {
     const one = await anotherService({ home: service.home, args: ['--max-sessions', '1'] });
     const stream = await one.stream({ lang: 'py', code: 'import time; print("x", flush=True); time.sleep(30)' });
     await stream.event('stream');
@@ -148,7 +148,7 @@ describe('as many as may live', () => {
     stream.close();
   });
 
-  test('calls that come at once do not open more than may live', async () => {
+  test('calls that come at once do not open more', async () => {
     const few = await anotherService({ home: service.home, args: ['--max-sessions', '2'] });
     let most = 0;
     const calls = Promise.all(
@@ -165,8 +165,8 @@ describe('as many as may live', () => {
   });
 });
 
-describe('as many as may run', () => {
-  test('callers that went away do not count', async () => {
+describe('when the limit of running calls is reached,', () => {
+  test('those whose callers disconnected do not count', async () => {
     const single = await anotherService({ home: service.home, args: ['--max-running', '1'] });
     const sleeps = 'import time; print("x", flush=True); time.sleep(30)';
     const stream = await single.stream({ lang: 'py', code: sleeps });
@@ -192,8 +192,8 @@ describe('as many as may run', () => {
   });
 });
 
-describe('deleted', () => {
-  test('while code runs and more waits: what runs is told so, what waits does not run there, nothing is left', async () => {
+describe('deleting a session', () => {
+  test('while code runs and more waits ends what runs, runs nothing of what waits there, and leaves nothing behind', async () => {
     const entity_id = 'deleted';
     const { session_id } = await service.python('1', { entity_id });
     const running = service.python('import time; time.sleep(20)', { entity_id });

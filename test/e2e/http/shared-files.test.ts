@@ -1,4 +1,4 @@
-/** Files of agents and skills, which the users of a tenant share; and that nobody else comes across them. */
+/** Checks files of agents and skills, which the users of a tenant share, and that nobody else reaches them. */
 
 import { exportSPKI } from 'jose';
 import { describe, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ describe.each([
   ['an agent', AGENT],
   ['a skill', SKILL],
 ])('a file of %s', (_, resource) => {
-  test('is there for every user of the tenant who names it', async () => {
+  test('is there for every user of the tenant who names what it belongs to', async () => {
     for (const isBefore of [true, false]) {
       const file = await upload(ada, resource, isBefore);
       for (const caller of [ada, bob]) {
@@ -53,7 +53,7 @@ describe.each([
     }
   });
 
-  test('is nobody else’s', async () => {
+  test('is not there for other tenants or for callers with a key', async () => {
     const file = await upload(ada, resource);
     const stranger = await as({ sub: 'bob', tenant: 'another' });
     const withKey = service.as({ 'x-api-key': KEY });
@@ -67,7 +67,7 @@ describe.each([
     expect(await lookUp(ada, file, resource)).toBe(200);
   });
 
-  test('is not had by another name', async () => {
+  test('is not there for a user who names something else that it belongs to', async () => {
     const file = await upload(ada, resource);
     const others: Record<string, string>[] = [
       {},
@@ -89,7 +89,7 @@ describe.each([
     }
   });
 
-  test('stays with the agent in a turn of several calls, also when the client leaves out what it belongs to', async () => {
+  test('is there in every call of a turn, even when the client leaves out what it belongs to', async () => {
     const file = await upload(ada, resource);
     const version = 'version' in resource ? Number(resource.version) : undefined;
     const kind = version === undefined ? 'agent' : 'skill';
@@ -105,7 +105,7 @@ describe.each([
     expect(await read(await as({ sub: 'cleo' }), file, {})).toBe('');
   });
 
-  test('is deleted for all by whoever may use it', async () => {
+  test('is deleted for all by anyone who may use it', async () => {
     const file = await upload(ada, resource);
     expect((await bob.send('DELETE', `/v1/sessions/${pathOf(file)}`)).status).toBe(404);
     expect((await bob.send('DELETE', `/v1/sessions/${pathOf(file)}?${query(resource)}`)).status).toBe(200);
@@ -113,7 +113,7 @@ describe.each([
   });
 });
 
-test('a file of a user is the user’s alone, whatever is said of it', async () => {
+test('a file of a user belongs to that user alone, whatever is claimed about it', async () => {
   for (const fields of [{ kind: 'user', id: 'agent_abc' }, { id: 'agent_abc' }, { kind: 'skill', id: 'agent_abc' }]) {
     const file = await upload(ada, fields);
     for (const claim of [fields, AGENT, { ...SKILL, id: 'agent_abc' }]) {
@@ -123,7 +123,7 @@ test('a file of a user is the user’s alone, whatever is said of it', async () 
   }
 });
 
-test('what code makes of a shared file is its user’s alone', async () => {
+test('what code makes of a shared file belongs to its user alone', async () => {
   const file = await upload(ada, AGENT);
   const turn = beginTurn(bob, '3.9', [uploaded(file, { kind: 'agent', resource: AGENT.id })]);
   const { files } = await turn.call('echo private >> data.csv');

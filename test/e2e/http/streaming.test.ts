@@ -1,4 +1,4 @@
-/** Code that is told of as it happens: its order, coming back to it, silence, and callers that go away. */
+/** Streams code as it runs, and checks the order of events, resuming, silence, and callers that disconnect. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -12,8 +12,8 @@ const TICKS = 'import time\nfor i in range(8):\n    print(i, flush=True)\n    ti
 
 const bare = (events: StreamEvent[]) => events.map(({ at: _, ...event }) => event);
 
-describe('events', () => {
-  test('come in order, as they happen, and each has an id of its own', async () => {
+describe('events of a stream', () => {
+  test('come in order, as they happen, each with an id of its own', async () => {
     const stream = await service.stream({ lang: 'py', code: TICKS });
     expect(await stream.ended).toBe(true);
     const { events } = stream;
@@ -25,7 +25,7 @@ describe('events', () => {
     expect((events.at(-2)?.at ?? 0) - (events[1]?.at ?? 0)).toBeGreaterThan(800);
   });
 
-  test('of both streams have their names, and the end has all that /exec answers', async () => {
+  test('name their output stream, and the last one has all that /exec answers', async () => {
     const stream = await service.stream({
       lang: 'bash',
       code: 'echo out; sleep 0.1; echo err >&2; echo f > f.txt; exit 3',
@@ -45,7 +45,7 @@ describe('events', () => {
     });
   });
 
-  test('of an exception come before the end', async () => {
+  test('for an exception come before the end', async () => {
     const stream = await service.stream({ lang: 'py', code: 'print(1)\n1/0' });
     await stream.ended;
     expect(stream.kinds()).toEqual(['session', 'stream', 'error', 'done']);
@@ -60,7 +60,7 @@ describe('events', () => {
     expect(stream.printed()).toBe(text);
   });
 
-  test('of much output are whole', async () => {
+  test('with much output are whole', async () => {
     const stream = await service.stream({ lang: 'bash', code: 'seq 300000' });
     await stream.ended;
     const expected = `${Array.from({ length: 300_000 }, (_, n) => n + 1).join('\n')}\n`;
@@ -68,20 +68,20 @@ describe('events', () => {
     expect(stream.events.at(-1)?.stdout === expected).toBe(true);
   });
 
-  test('of a wrong request are none: it is refused as any other', async () => {
+  test('are not sent for a wrong request, which is refused as any other', async () => {
     const reply = await service.post('/exec/stream', { lang: 'py' });
     expect([reply.status, reply.json<Problem>().status]).toEqual([400, 400]);
   });
 
-  test('of a language that is not here are those of an execution that failed', async () => {
+  test('for a language that is not here are those of an execution that failed', async () => {
     const stream = await service.stream({ lang: 'cobol', code: '1' });
     expect([stream.status, await stream.ended, stream.kinds()]).toEqual([200, true, ['session', 'stream', 'done']]);
     expect(stream.events.at(-1)?.stderr).toMatch(/cobol.*Languages that are here: .*py/);
   });
 });
 
-describe('coming back', () => {
-  test('with the last id gives the rest, once, and the code does not run again', async () => {
+describe('resuming a stream', () => {
+  test('with the last id gives the rest once, and the code does not run again', async () => {
     const entity_id = 'back';
     const request = {
       lang: 'py',
@@ -119,11 +119,11 @@ describe('coming back', () => {
   );
 });
 
-describe.concurrent('a caller that goes away', () => {
+describe.concurrent('a caller that disconnects', () => {
   test.each([
     ['py', (path: string) => `import time\nprint("begun", flush=True)\ntime.sleep(600)\nopen("${path}", "w")`],
     ['bash', (path: string) => `echo begun; sleep 600; touch ${path}`],
-  ])('from a stream of %s interrupts the code', async (lang, code) => {
+  ])('from a stream of %s code interrupts the code', async (lang, code) => {
     const mark = unusedMark(service.home);
     const stream = await service.stream({ lang, code: code(mark.path), entity_id: `away-${lang}` });
     await stream.event('stream');
@@ -144,7 +144,7 @@ describe.concurrent('a caller that goes away', () => {
       (begun: string, ended: string) => `import time\nopen("${begun}", "w")\ntime.sleep(600)\nopen("${ended}", "w")`,
     ],
     ['bash', (begun: string, ended: string) => `touch ${begun}; sleep 600; touch ${ended}`],
-  ])('from a call of %s interrupts the code', async (lang, code) => {
+  ])('from a call of %s code interrupts the code', async (lang, code) => {
     const [begun, ended] = [unusedMark(service.home), unusedMark(service.home)];
     const abort = new AbortController();
     const body = { lang, code: code(begun.path, ended.path), entity_id: `left-${lang}` };
@@ -160,7 +160,7 @@ describe.concurrent('a caller that goes away', () => {
   test.each([
     ['py', (seconds: string) => `import subprocess; subprocess.run(["sleep", "${seconds}"])`],
     ['bash', (seconds: string) => `sleep ${seconds}; true`],
-  ])('from a call of %s without a name ends what the code started', async (lang, code) => {
+  ])('from a call of %s code without a session name ends what the code started', async (lang, code) => {
     const seconds = `600.${process.pid}${lang.length}`;
     const abort = new AbortController();
     const call = service.exec({ lang, code: code(seconds) }, { signal: abort.signal });
@@ -195,7 +195,7 @@ describe.concurrent('a caller that goes away', () => {
     },
   );
 
-  test('from what runs in the background leaves it alone', async () => {
+  test('from a background run leaves it alone', async () => {
     const mark = unusedMark(service.home);
     const code = `import time\nprint("begun", flush=True)\ntime.sleep(0.7)\nopen("${mark.path}", "w")\nkept = 1`;
     const stream = await service.stream({ lang: 'py', code, background: true, entity_id: 'behind' });
@@ -206,7 +206,7 @@ describe.concurrent('a caller that goes away', () => {
   });
 });
 
-test('in silence there are signs of life', async () => {
+test('a silent stream sends heartbeats', async () => {
   const stream = await silent;
   expect(await stream.ended).toBe(true);
   expect(stream.comments.length).toBeGreaterThanOrEqual(1);

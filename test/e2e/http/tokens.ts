@@ -1,4 +1,4 @@
-/** Tokens as LibreChat signs them for its users. */
+/** Signs tokens as LibreChat signs them for its users. */
 
 import { generateKeyPair, SignJWT } from 'jose';
 

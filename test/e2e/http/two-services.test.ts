@@ -1,4 +1,4 @@
-/** Two services of one user at the same time, with settings by which their sessions see or reach different things. */
+/** Runs two services of one user at the same time, with settings by which their sessions see or reach different things. */
 
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -24,7 +24,7 @@ async function filesOf(by: Service, folder: string): Promise<Record<string, stri
 
 const BOTH = { 'by-python': 'p', 'by-bash': 'b' };
 
-test('each has its workspaces where its own UPLOADS_DIR says', async () => {
+test('each of two services has its workspaces where its own UPLOADS_DIR says', async () => {
   const folder = join(home.root, 'notebooks');
   const other = await anotherService({ home, env: { UPLOADS_DIR: folder } });
   expect(await filesOf(other, folder)).toEqual(BOTH);
@@ -32,7 +32,7 @@ test('each has its workspaces where its own UPLOADS_DIR says', async () => {
   expect(await filesOf(other, folder)).toEqual(BOTH);
 });
 
-test('a folder that was removed and made anew since is the new one for the next service', async () => {
+test('a service works with a folder that was removed and made anew since the one before', async () => {
   const folder = join(home.root, 'made-anew');
   const first = await anotherService({ home, env: { UPLOADS_DIR: folder } });
   expect(await filesOf(first, folder)).toEqual(BOTH);
@@ -43,7 +43,7 @@ test('a folder that was removed and made anew since is the new one for the next 
   expect(await filesOf(second, folder)).toEqual(BOTH);
 });
 
-test('each lets code reach the hosts of its own list, and no host of the other', async () => {
+test('each of two services lets code reach the hosts of its own list and no host of the other', async () => {
   const server = createServer((_, response) => response.end('reached'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
