@@ -1,4 +1,4 @@
-/** What an agent is shown and what its model reads: a short list of tools, and answers as text. */
+/** Checks what an agent is shown and what its model reads: a short list of tools, and answers as text. */
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { runCli, startAgent, useHome, waitFor } from './harness.ts';
@@ -19,8 +19,8 @@ async function connect(era: 'legacy' | 'modern', args: string[] = []) {
 
 const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
-describe.each(['legacy', 'modern'] as const)('over stdio, in the %s protocol', (era) => {
-  test('a model reads the text alone, and programs that ask have the fields', async () => {
+describe.each(['legacy', 'modern'] as const)('over stdio, in the %s protocol,', (era) => {
+  test('the model reads the text alone, and programs that ask get the fields', async () => {
     const { agent, call } = await connect(era);
     const plain = await call('execute', { code: 'print("a\\nb")\n6' });
     expect(plain.content).toEqual([{ type: 'text', text: 'a\nb\n6' }]);
@@ -40,7 +40,7 @@ describe.each(['legacy', 'modern'] as const)('over stdio, in the %s protocol', (
     expect(content).not.toContainEqual({ type: 'text', text: '' });
   });
 
-  test('a new session tells its id, and a run in the background how to follow it there', async () => {
+  test('a new session reports its id, and a background run says how to follow it there', async () => {
     const { call } = await connect(era);
     const { content } = await call('execute', { code: 'x = 1', session: 'new' });
     const [, session] = /^\[session (\S+)\]$/.exec(content[0]?.type === 'text' ? content[0].text : '') ?? [];
@@ -51,7 +51,7 @@ describe.each(['legacy', 'modern'] as const)('over stdio, in the %s protocol', (
     });
   });
 
-  test('types, shapes and sizes of variables are in the text, if asked for', async () => {
+  test('types, shapes and sizes of variables are in the text if they are asked for', async () => {
     const { call } = await connect(era);
     await call('execute', { code: 'n = 5; words = ["a", "b"]' });
     const { content } = await call('list_vars', { details: true });
@@ -60,7 +60,7 @@ describe.each(['legacy', 'modern'] as const)('over stdio, in the %s protocol', (
     });
   });
 
-  test(`the list has less than ${FIRST_LIST} bytes, and no schema of answers`, async () => {
+  test(`the list of tools has less than ${FIRST_LIST} bytes and no output schemas`, async () => {
     const tools = await (await connect(era)).list();
     expect(bytes(tools)).toBeLessThan(FIRST_LIST);
     expect(tools.map(({ name }) => name).slice(-2)).toEqual(['colab_attach', 'colab_status']);
@@ -68,7 +68,7 @@ describe.each(['legacy', 'modern'] as const)('over stdio, in the %s protocol', (
     for (const tool of tools) expect(tool).not.toHaveProperty('outputSchema');
   });
 
-  test(`the lab's tools are listed once it is asked for, the client is told, and all have less than ${WHOLE_LIST} bytes`, async () => {
+  test(`the lab's tools are listed once they are asked for, the client is notified, and all tools have less than ${WHOLE_LIST} bytes`, async () => {
     const { client, list, call } = await connect(era);
     let told = 0;
     client.setNotificationHandler('notifications/tools/list_changed', () => {
@@ -88,7 +88,7 @@ describe.each(['legacy', 'modern'] as const)('over stdio, in the %s protocol', (
     expect(told, 'one notification for all of them').toBe(1);
   });
 
-  test('--tools decides which are listed, and --structured has schemas', async () => {
+  test('--tools decides which tools are listed, and --structured adds output schemas', async () => {
     const all = await connect(era, ['--tools', 'all']);
     expect(await all.list()).toHaveLength(22);
     expect(all.client.getServerCapabilities()?.tools?.listChanged).toBe(false);
@@ -100,7 +100,7 @@ describe.each(['legacy', 'modern'] as const)('over stdio, in the %s protocol', (
     expect(await code.call('execute', { code: '6' })).toMatchObject({ structuredContent: { output: '6\n' } });
   });
 
-  test('a mistyped argument is refused with the one that was meant', async () => {
+  test('a mistyped argument is refused with the name that was meant', async () => {
     const { call } = await connect(era);
     expect(await call('execute', { code: '1', timout: 3 })).toMatchObject({
       isError: true,
@@ -109,7 +109,7 @@ describe.each(['legacy', 'modern'] as const)('over stdio, in the %s protocol', (
   });
 });
 
-test('from a shell, a mistyped argument is refused too, and --json has the fields', async () => {
+test('from a shell, a mistyped argument is refused too, and --json prints the fields', async () => {
   const cwd = home.project();
   const agent = await startAgent({ home, cwd });
   onTestFinished(() => agent.close());
@@ -120,7 +120,7 @@ test('from a shell, a mistyped argument is refused too, and --json has the field
   expect(JSON.parse(stdout)).toMatchObject({ output: '1\n', outcome: 'ok' });
 });
 
-test("get_session_info tells the agent's own conversation, and its transcript once there is one", async () => {
+test("get_session_info reports the agent's own conversation, and its transcript once there is one", async () => {
   const cwd = home.project();
   const env = { CLAUDE_CONFIG_DIR: home.project('claude'), CLAUDE_CODE_SESSION_ID: 'of-this-conversation' };
   const agent = await startAgent({ home, cwd, env });

@@ -1,4 +1,4 @@
-/** The bridge's socket by plain HTTP, and the names that settings made for the python-interpreter server have: both reach the agent's live session. */
+/** Calls the bridge's socket by plain HTTP and by the command names of the python-interpreter server, and checks that both reach the agent's live session. */
 
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ async function curl(body: string, more: string[] = []): Promise<{ status: number
 }
 
 describe('POST /execute on the socket', () => {
-  test("runs code in the agent's live session, both ways", async () => {
+  test("shares variables with the agent's live session in both directions", async () => {
     expect(await curl('{"code":"y = x + 1; print(\\"out\\"); y"}')).toEqual({
       status: 200,
       body: { result: 'out\n21' },
@@ -41,7 +41,7 @@ describe('POST /execute on the socket', () => {
     expect((await agent.execute('y * 2')).text).toBe('42');
   });
 
-  test("answers a client that speaks as the python-interpreter server's did", async () => {
+  test('answers a client that was written for the python-interpreter server', async () => {
     const client = `
 import http.client, json, socket, sys
 class Connection(http.client.HTTPConnection):
@@ -63,33 +63,33 @@ print(answer.status, json.load(answer)["result"])
     expect(printed).toBe('200 6\n');
   });
 
-  test('gives the traceback of code that fails as its result', async () => {
+  test('returns the traceback of code that fails as its result', async () => {
     const { status, body } = await curl('{"code":"1/0"}');
     expect([status, body.result]).toEqual([200, expect.stringMatching(/Traceback[\s\S]*ZeroDivisionError/)]);
   });
 
-  test('cuts a long output, and says where all of it is', async () => {
+  test('cuts a long output and says where all of it is', async () => {
     const { body } = await curl('{"code":"print(\\"long\\" * 10000)"}');
     expect(body.result?.length).toBeLessThan(26_000);
     const [, path = ''] = / or in (\S+)\]$/.exec(body.result ?? '') ?? [];
     expect(existsSync(path)).toBe(true);
   });
 
-  test('takes code of several megabytes', async () => {
+  test('accepts code of several megabytes', async () => {
     const file = join(cwd, 'large.json');
     writeFileSync(file, JSON.stringify({ code: `large = "${'é'.repeat(2_000_000)}"; len(large)` }));
     expect(await curl(`@${file}`)).toEqual({ status: 200, body: { result: '2000000' } });
   });
 
   test.each([
-    ['no code', '{"interpreter":"builtin"}', 400, /code/],
-    ['a session that is not there', '{"code":"1","session":"nobody"}', 404, /There is no session nobody/],
-    ['what is not JSON', 'code=1', 400, /not JSON/],
+    ['a request without code', '{"interpreter":"builtin"}', 400, /code/],
+    ['a session that does not exist', '{"code":"1","session":"nobody"}', 404, /There is no session nobody/],
+    ['a body that is not JSON', 'code=1', 400, /not JSON/],
   ])('says in detail what is wrong with %s', async (_, sent, status, why) => {
     expect(await curl(sent)).toEqual({ status, body: { detail: expect.stringMatching(why) } });
   });
 
-  test('interrupts the code when its client goes away, and the variables stay', async () => {
+  test('interrupts the code when its client disconnects, and the variables stay', async () => {
     const started = join(cwd, 'started');
     const code = `import time\nopen(${JSON.stringify(started)}, "w").close()\nwhile True: time.sleep(0.05)`;
     const client = spawn('curl', ['-s', '--unix-socket', socket, '-d', JSON.stringify({ code }), 'http://x/execute']);
@@ -103,7 +103,7 @@ print(answer.status, json.load(answer)["result"])
   });
 });
 
-describe('settings made for the python-interpreter server', () => {
+describe('with settings made for the python-interpreter server,', () => {
   /** As npm links what `bin` names. */
   function installed(): string {
     const bin = join(home.root, 'bin');
@@ -114,7 +114,7 @@ describe('settings made for the python-interpreter server', () => {
     return bin;
   }
 
-  test('mcp-py-server is a server over stdio, which tells shells the name of Cuvette', async () => {
+  test('mcp-py-server is a server over stdio that tells shells the name of Cuvette', async () => {
     const folder = home.project();
     const transport = new StdioClientTransport({
       command: join(installed(), 'mcp-py-server'),

@@ -1,4 +1,4 @@
-/** `cuvette doctor`, and the small commands. */
+/** Runs `cuvette doctor` and the small commands. */
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,8 +15,8 @@ const doctor = (env: Record<string, string | undefined> = {}, ...args: string[])
 /** The line on one subject. */
 const line = (text: string, name: string) => text.split('\n').find((one) => one.slice(2).startsWith(name)) ?? '';
 
-describe('doctor', () => {
-  test('says what works, and ends with 0', async () => {
+describe('cuvette doctor', () => {
+  test('says what works and exits with 0', async () => {
     const { code, stdout, stderr } = await doctor();
     expect([code, stderr]).toEqual([0, '']);
     expect(line(stdout, 'program')).toContain(`✓ program         Cuvette ${version} on Node ${process.versions.node}`);
@@ -43,7 +43,7 @@ describe('doctor', () => {
     expect(readdirSync(join(home.data, 'sessions'))).toEqual([]);
   });
 
-  test('a language that no call of a service would work in is told with the reason', async () => {
+  test('reports a language in which no call of a service would work, with the reason', async () => {
     // It says its version, and that is all that it does.
     const folder = home.project('tools');
     const broken = join(folder, 'bash');
@@ -60,7 +60,7 @@ describe('doctor', () => {
     expect(line(stdout, 'run Python')).toMatch(/^✓/);
   });
 
-  test('a folder that a service is told to use, and cannot, is told', async () => {
+  test('reports a folder that a service is told to use and cannot', async () => {
     const file = join(home.root, 'a-file');
     writeFileSync(file, '');
     const { code, stdout } = await doctor({ NOTEBOOKS_DIR: join(file, 'below') });
@@ -68,7 +68,7 @@ describe('doctor', () => {
     expect(stdout).toMatch(/^✗ .*ENOTDIR.*a-file/m);
   });
 
-  test('names the servers, and the one that this shell would use', async () => {
+  test('names the servers and the one that this shell would use', async () => {
     const agent = await startAgent({ home, cwd });
     await agent.execute('1');
     const { code, stdout } = await doctor();
@@ -79,14 +79,14 @@ describe('doctor', () => {
     await agent.close();
   });
 
-  test('gives its findings as JSON', async () => {
+  test('prints its findings as JSON', async () => {
     const { stdout } = await doctor({}, '--json');
     const findings = JSON.parse(stdout) as { name: string; state: string; detail: string }[];
     expect(findings.find(({ name }) => name === 'Python')).toMatchObject({ state: 'works' });
     expect(findings.every(({ detail }) => detail.length > 0)).toBe(true);
   });
 
-  test('a sandbox that cannot be had is no fault, and comes with what to do', async () => {
+  test('does not count a missing sandbox as a fault and says what to do', async () => {
     const { code, stdout } = await doctor(environmentWith(home, ['node']));
     expect(code).toBe(0);
     expect(line(stdout, 'sandbox')).toMatch(
@@ -94,7 +94,7 @@ describe('doctor', () => {
     );
   });
 
-  test('an environment that is not made yet is no fault, and is not made now', async () => {
+  test('does not count an environment that is not made yet as a fault and does not make it', async () => {
     const cache = home.project('empty-cache');
     // But for what Go has compiled: that takes a minute, and is another matter.
     mkdirSync(join(cache, 'cuvette'), { mode: 0o700 });
@@ -109,7 +109,7 @@ describe('doctor', () => {
     ['runtime folder', 'XDG_RUNTIME_DIR'],
     ['data folder', 'XDG_DATA_HOME'],
     ['cache folder', 'XDG_CACHE_HOME'],
-  ])('a %s that cannot be used is told, with 1', async (name, variable) => {
+  ])('reports a %s that cannot be used and exits with 1', async (name, variable) => {
     const file = join(home.root, 'a-file');
     writeFileSync(file, '');
     const { code, stdout, stderr } = await doctor({ [variable]: file });
@@ -117,15 +117,15 @@ describe('doctor', () => {
     expect(line(stdout, name)).toMatch(/^✗ .*cannot be written.*CUVETTE_HOME/);
   });
 
-  test('a Python that is missing is told, with 1', async () => {
+  test('reports a missing Python and exits with 1', async () => {
     const { code, stdout } = await doctor({ PATH: home.project('empty-path') });
     expect(code).toBe(1);
     expect(line(stdout, 'Python')).toMatch(/^✗ .*No Python 3\.9 or later was found.*apt install python3/);
   });
 });
 
-describe('the small commands', () => {
-  test('help tells of every command and setting', async () => {
+describe('cuvette', () => {
+  test('help lists every command and setting', async () => {
     const { code, stdout, stderr } = await runCli(['help'], { home, cwd });
     expect([code, stderr]).toEqual([0, '']);
     for (const word of ['mcp', 'run', 'serve', 'call', 'doctor', '--timeout', '--python', 'CUVETTE_HOME', '--start'])
@@ -133,12 +133,12 @@ describe('the small commands', () => {
     for (const args of [['--help'], ['-h'], []]) expect((await runCli(args, { home, cwd })).stdout).toBe(stdout);
   });
 
-  test('--version', async () => {
+  test('--version and -v print the version', async () => {
     for (const flag of ['--version', '-v'])
       expect(await runCli([flag], { home, cwd })).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
 
-  test('a command that there is not, flags that there are not, and settings that make no sense end with 2', async () => {
+  test('exits with 2 on an unknown command, an unknown flag or a setting that makes no sense', async () => {
     const unknown = await runCli(['dance'], { home, cwd });
     expect([unknown.code, unknown.stdout]).toEqual([2, '']);
     expect(unknown.stderr).toBe('cuvette: There is no command dance. Run: cuvette help\n');

@@ -1,4 +1,4 @@
-/** Calls of one session and of several: their order, their records, and how they die. */
+/** Checks the calls of one session and of several: their order, their records and how they die. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -11,8 +11,8 @@ beforeAll(async () => {
   agent = await startAgent({ home, cwd: home.project() });
 });
 
-describe('order', () => {
-  test('ten calls at once run one after the other, in order, each with its own output', async () => {
+describe('when calls come at once,', () => {
+  test('ten calls of one session run in order, each with its own output', async () => {
     await agent.execute('seen = []');
     const numbers = Array.from({ length: 10 }, (_, index) => index);
     const answers = await Promise.all(
@@ -55,8 +55,8 @@ describe('order', () => {
   });
 });
 
-describe('records', () => {
-  test('a call that went well', async () => {
+describe('in the records of a session,', () => {
+  test('a call that succeeds has its output, exit code, times and memory', async () => {
     const { structured } = await agent.execute('sum(i * i for i in range(300_000))');
     expect(structured).toMatchObject({
       state: 'done',
@@ -78,7 +78,7 @@ describe('records', () => {
     expect(structured.cpu_seconds).toBeLessThan(60);
   });
 
-  test('an exception', async () => {
+  test('an exception has its traceback and leaves the variables', async () => {
     const answer = await agent.execute('def f():\n    raise ValueError("no such thing")\nf()');
     expect(answer.isError).toBe(true);
     expect(answer.structured).toMatchObject({
@@ -100,7 +100,7 @@ describe('records', () => {
     expect(answer.structured).toMatchObject({ outcome: 'error', reason: { code: 'exception' } });
   });
 
-  test('sys.exit with a status', async () => {
+  test('a call that ends by sys.exit has its status and leaves the variables', async () => {
     const { structured, isError } = await agent.execute('import sys; sys.exit(3)');
     expect(structured).toMatchObject({
       outcome: 'error',
@@ -112,7 +112,7 @@ describe('records', () => {
     expect((await agent.execute('sys.exit()')).structured).toMatchObject({ outcome: 'ok', exit_code: 0 });
   });
 
-  test('list_vars tells types, shapes and sizes', async () => {
+  test('the list of variables has their types, shapes and sizes', async () => {
     await agent.call('reset');
     await agent.execute(
       'import numpy as np, pandas as pd\ngrid = np.zeros((3, 4)); frame = pd.DataFrame({"a": [1, 2]}); word = "hi"; items = [1, 2, 3]; _hidden = 1',
@@ -129,29 +129,32 @@ describe('records', () => {
   });
 });
 
-describe('death', () => {
+describe('an interpreter', () => {
   test.each([
     ['os._exit(9)', 'import os; os._exit(9)', { code: 'process-exit' }, 9, 'exit status 9'],
     ['a segmentation fault', 'import ctypes; ctypes.string_at(0)', { code: 'signal' }, 139, 'SIGSEGV'],
-    ['SIGKILL to itself', 'import os; os.kill(os.getpid(), 9)', { code: 'signal' }, 137, 'SIGKILL'],
+    ['a SIGKILL to itself', 'import os; os.kill(os.getpid(), 9)', { code: 'signal' }, 137, 'SIGKILL'],
     ['an abort', 'import os; os.abort()', { code: 'signal' }, 134, 'SIGABRT'],
-  ])('%s ends the call with a reason, and the next call works', async (_, code, reason, exitCode, named) => {
-    await agent.execute('doomed = 1');
-    const answer = await agent.execute(`print("last words", flush=True)\n${code}`);
-    expect(answer.structured).toMatchObject({
-      outcome: 'died',
-      variables_survived: false,
-      exit_code: exitCode,
-      reason,
-    });
-    expect(answer.text).toContain('last words');
-    expect(answer.text).toContain(named);
-    expect(answer.text).toContain('variables are lost');
-    expect(answer.isError).toBe(true);
-    expect((await agent.execute('"doomed" in dir()')).text).toBe('False');
-  });
+  ])(
+    'that dies of %s ends the call with a reason, and the next call works',
+    async (_, code, reason, exitCode, named) => {
+      await agent.execute('doomed = 1');
+      const answer = await agent.execute(`print("last words", flush=True)\n${code}`);
+      expect(answer.structured).toMatchObject({
+        outcome: 'died',
+        variables_survived: false,
+        exit_code: exitCode,
+        reason,
+      });
+      expect(answer.text).toContain('last words');
+      expect(answer.text).toContain(named);
+      expect(answer.text).toContain('variables are lost');
+      expect(answer.isError).toBe(true);
+      expect((await agent.execute('"doomed" in dir()')).text).toBe('False');
+    },
+  );
 
-  test('a death between calls is told in the next answer, once', async () => {
+  test('that dies between calls is reported in the next answer, once', async () => {
     await agent.execute('doomed = 1');
     const { worker, keeper } = await pidsOf(agent);
     kill(worker);
@@ -163,7 +166,7 @@ describe('death', () => {
     expect((await agent.execute('1')).text).toBe('1');
   });
 
-  test('a death in the very moment of a call is told in its answer, too', async () => {
+  test('that dies at the very moment of a call is reported in its answer too', async () => {
     for (let round = 0; round < 10; round++) {
       await agent.execute('doomed = 1');
       const { worker } = await pidsOf(agent);
@@ -176,7 +179,7 @@ describe('death', () => {
     }
   });
 
-  test('threads of an ended call may go on, and do not mix into the next answer', async () => {
+  test('lets threads of an ended call go on without mixing into the next answer', async () => {
     await agent.execute(
       'import threading, time\nstop = False\ndef work():\n    while not stop: print("thread", flush=True); time.sleep(0.01)\nthreading.Thread(target=work, daemon=True).start()\ntime.sleep(0.05)',
     );
@@ -186,8 +189,8 @@ describe('death', () => {
   });
 });
 
-describe('what cannot be found', () => {
-  test('an unknown session says what to do', async () => {
+describe('a call', () => {
+  test('in an unknown session is answered with what to do', async () => {
     const answer = await agent.execute('1', { session: 'nobody' });
     expect(answer.isError).toBe(true);
     expect(answer.text).toContain('There is no session nobody');
@@ -195,7 +198,7 @@ describe('what cannot be found', () => {
     expect(answer.structured).toMatchObject({ error: { code: 'unknown_session' } });
   });
 
-  test('an unknown interpreter names those that there are', async () => {
+  test('with an unknown interpreter is answered with the names of those that exist', async () => {
     const answer = await agent.execute('1', { interpreter: 'nothing' });
     expect(answer.isError).toBe(true);
     expect(answer.text).toContain('There is no interpreter named nothing');
@@ -207,7 +210,7 @@ describe('what cannot be found', () => {
       );
   });
 
-  test('an unknown execution names the last one', async () => {
+  test('about an unknown execution is answered with the number of the last one', async () => {
     const last = (await agent.execute('1')).structured.execution;
     for (const tool of ['get_output', 'interrupt']) {
       const answer = await agent.call(tool, { execution: 99_999 });
@@ -217,7 +220,7 @@ describe('what cannot be found', () => {
     expect((await agent.call('interrupt')).text).toContain('nothing to interrupt');
   });
 
-  test('arguments that make no sense are refused with their names', async () => {
+  test('with arguments that make no sense is refused with their names', async () => {
     const refused = (tool: string, args: Record<string, unknown>) =>
       agent.call(tool, args).then(
         ({ isError, text }) => (isError ? text : ''),

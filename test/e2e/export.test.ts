@@ -1,4 +1,4 @@
-/** A session as a notebook or a script that others can read and run. */
+/** Exports a session as a notebook or a script that others can read and run. */
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ const validate = (path: string) =>
     path,
   ]);
 
-test('a notebook is valid, and has every cell with what it showed', async () => {
+test('an exported notebook is valid and has every cell with what it showed', async () => {
   const { structured, text } = await agent.call('export_session', { path: 'out/session.ipynb' });
   const path = join(cwd, 'out/session.ipynb');
   expect(structured).toEqual({ path, cells: CELLS.length });
@@ -66,14 +66,14 @@ test('a notebook is valid, and has every cell with what it showed', async () => 
   expect(outputs[6]?.[0]?.text?.join('').startsWith('long long ')).toBe(true);
 });
 
-test('without a path, it goes to the output folder of the session', async () => {
+test('an export without a path goes to the output folder of the session', async () => {
   const info = (await agent.call('get_session_info')).structured;
   const { path } = (await agent.call('export_session')).structured;
   expect(path).toBe(join(String(info.output_directory), 'session.ipynb'));
   validate(path);
 });
 
-test('a script has the cells in order, and runs', async () => {
+test('an exported script has the cells in order and runs', async () => {
   const other = await startAgent({ home, cwd: home.project() });
   const cells = [
     'x = [1]',
@@ -93,7 +93,7 @@ test('a script has the cells in order, and runs', async () => {
   await other.close();
 });
 
-test('an empty session and one that another interpreter ran are valid, too', async () => {
+test('the exports of an empty session and of one that another interpreter ran are valid too', async () => {
   const other = await startAgent({ home, cwd: home.project() });
   validate((await other.call('export_session')).structured.path);
   await other.call('add_interpreter', { name: 'second', python_path: inject('managedPython') });
@@ -104,7 +104,7 @@ test('an empty session and one that another interpreter ran are valid, too', asy
   await other.close();
 });
 
-test('what never ran is not in it', async () => {
+test('an export leaves out code that never ran', async () => {
   const other = await startAgent({ home, cwd: home.project() });
   await other.execute('import time');
   const first = await other.execute('time.sleep(600)', { background: true });
@@ -119,7 +119,7 @@ test('what never ran is not in it', async () => {
   await other.close();
 });
 
-test('a path that cannot be written is answered with the reason', async () => {
+test('an export to a path that cannot be written is answered with the reason', async () => {
   writeFileSync(join(cwd, 'a-file'), '');
   for (const path of ['a-file/session.ipynb', '/dev/null/session.ipynb', cwd]) {
     const answer = await agent.call('export_session', { path });

@@ -1,5 +1,5 @@
 /**
- * An agent as far as Cuvette can tell: a process that starts a server over stdio, and shells.
+ * Acts as an agent as far as Cuvette can tell: a process that starts a server over stdio, and shells.
  * Its own orders come from the test, as messages: { id, tool, args } or { id, shell, cwd }.
  */
 

@@ -1,4 +1,4 @@
-/** Agents in processes of their own, for tests of which server belongs to whom. */
+/** Starts agents in processes of their own, for tests of which server belongs to whom. */
 
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

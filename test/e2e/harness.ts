@@ -1,4 +1,4 @@
-/** What the tests stand on: homes of their own, real servers as an agent starts them, the shell client, and a look at what is left. */
+/** Gives tests what they stand on: homes of their own, real servers as an agent starts them, the shell client, and a look at what is left. */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {

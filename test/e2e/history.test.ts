@@ -1,4 +1,4 @@
-/** What is read again later is what was shown, however it came. */
+/** Checks that output that is read again later is what was shown, however it came. */
 
 import { beforeAll, expect, test } from 'vitest';
 import { type Agent, differenceOf, startAgent, useHome } from './harness.ts';
@@ -41,7 +41,7 @@ test.each([
     'for i in range(700):\n    print(i); display(str(i))',
     Array.from({ length: 700 }, (_, i) => `${i}\n'${i}'\n`).join(''),
   ],
-])('%s', async (_, code, expected) => {
+])('output that is read again later is what was shown (%s)', async (_, code, expected) => {
   const answer = await agent.execute(code);
   if (expected.length < 100_000) expect(differenceOf(answer.structured.output, expected)).toBe('');
   const { execution } = answer.structured;
@@ -51,7 +51,7 @@ test.each([
     expect(differenceOf((await agent.call('get_output', { execution })).structured.output, expected)).toBe('');
 });
 
-test('displays that were updated have an end, too', async () => {
+test('output with displays that were updated can be read again to its end', async () => {
   const answer = await agent.execute(
     'from IPython.display import display\nhandle = display("first", display_id=True)\nfor i in range(20): handle.update("update %d" % i)\nprint("over")',
   );
@@ -62,7 +62,7 @@ test('displays that were updated have an end, too', async () => {
   expect(again.endsWith('over\n')).toBe(true);
 });
 
-test('the pictures of an earlier call are there again', async () => {
+test('the pictures of an earlier call can be read again', async () => {
   const shown = await agent.execute('import matplotlib.pyplot as plt\nplt.plot([1, 2]);');
   const again = await agent.call('get_output', { execution: shown.structured.execution });
   expect(again.content.filter(({ type }) => type === 'image')).toEqual(

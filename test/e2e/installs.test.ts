@@ -1,4 +1,4 @@
-/** Packages that are missing: installed at their import, or told what to do; and the environment that they go into. */
+/** Imports packages that are missing, which are installed or answered with what to do, and checks the environment that they go into. */
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(uninstall);
 
-describe('in the managed environment', () => {
+describe('in the managed environment,', () => {
   test('a missing package is installed at its import, and the answer says so', async () => {
     const answer = await agent.execute('import humanize\nhumanize.intcomma(1234567)');
     expect(answer.text).toMatch(/^'1,234,567'\n\[installed humanize \d+[\d.]* in \d+\.\d s\]$/);
@@ -45,7 +45,7 @@ describe('in the managed environment', () => {
     expect((await agent.execute('import humanize; humanize.intcomma(1000)')).text).toBe("'1,000'");
   });
 
-  test('a package of another name than its module is found, for two sessions at once', async () => {
+  test('a package with another name than its module is found, for two sessions at once', async () => {
     const other = await startAgent({ home, cwd: home.project() });
     const code = 'from dotenv import dotenv_values\ncallable(dotenv_values)';
     const answers = await Promise.all([agent.execute(code), other.execute(code)]);
@@ -57,7 +57,7 @@ describe('in the managed environment', () => {
     await other.close();
   });
 
-  test('a misspelt name is not installed, but answered with the right one', async () => {
+  test('a misspelt package name is not installed but answered with the right one', async () => {
     const answer = await agent.execute('import reqeusts');
     expect(answer.isError).toBe(true);
     expect(answer.text).toContain("No module named 'reqeusts'");
@@ -66,7 +66,7 @@ describe('in the managed environment', () => {
     expect(isInstalled('reqeusts')).toBe(false);
   });
 
-  test('a name that nobody has ever had is answered clearly', async () => {
+  test('a package name that nobody has ever had is answered clearly', async () => {
     const answer = await agent.execute('import zzqx_no_such_thing_17');
     expect(answer.text).toContain("ModuleNotFoundError: No module named 'zzqx_no_such_thing_17'");
     expect(answer.text).toContain('There is no installable package named zzqx-no-such-thing-17');
@@ -95,7 +95,7 @@ describe('in the managed environment', () => {
     await other.close();
   });
 
-  test('without a network, the answer says so', async () => {
+  test('without a network, the answer says that there is none', async () => {
     const other = await startAgent({ home, cwd: home.project(), env: NOWHERE });
     const answer = await other.execute('import tinydb');
     expect(answer.isError).toBe(true);
@@ -124,7 +124,7 @@ describe('in the managed environment', () => {
   });
 });
 
-test('an environment made by uv: a session that began before it was there needs no reset', async () => {
+test('a session that began before uv made the environment needs no reset', async () => {
   const cache = home.project('uv-cache-home');
   const bin = home.project('uv-bin');
   symlinkSync(join(inject('tools'), 'bin', 'uv'), join(bin, 'uv'));
@@ -151,7 +151,7 @@ test('an environment made by uv: a session that began before it was there needs 
 });
 
 test.each(['/dev/null/nope', '/proc/nope'])(
-  'without a folder for the environment (%s), sessions run on plain Python, and say why',
+  'where the environment can have no folder (%s), sessions run on plain Python and say why',
   async (folder) => {
     const other = await startAgent({ home, cwd: home.project(), env: { XDG_CACHE_HOME: folder } });
     expect((await other.execute('6 * 7', {}, { timeout: HANGS_AFTER })).text).toBe('42');
@@ -167,7 +167,7 @@ test.each(['/dev/null/nope', '/proc/nope'])(
   },
 );
 
-test('a Python that is not there: every call says what to do', async () => {
+test('where Python is missing, every call says what to do', async () => {
   const other = await startAgent({ home, cwd: home.project(), args: ['--python', '/nowhere/python3'] });
   const answer = await other.execute('1');
   expect(answer.isError).toBe(true);

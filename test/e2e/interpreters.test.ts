@@ -1,4 +1,4 @@
-/** Pythons of the user's own beside the builtin one: added, saved, discovered, stopped, refused. */
+/** Checks Pythons of the user's own beside the builtin one: how they are added, saved, discovered, stopped and refused. */
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => agent.close());
 
-describe('one that is added', () => {
+describe('an interpreter that is added', () => {
   test('runs with a path relative to the project, apart from the builtin one', async () => {
     const answer = await add('mine', { python_path: 'env/bin/python', description: 'for tests' });
     expect(answer.structured).toMatchObject({
@@ -48,7 +48,7 @@ describe('one that is added', () => {
     expect((await agent.execute('where')).text).toBe("'builtin'");
   });
 
-  test('installs nothing, and says which command would', async () => {
+  test('installs nothing and says which command would', async () => {
     const answer = await agent.execute('import requests', { interpreter: 'mine' });
     expect(answer.text).toContain('ModuleNotFoundError');
     expect(answer.text).toContain(`${join(cwd, 'env/bin/python')} -m pip install requests`);
@@ -56,7 +56,7 @@ describe('one that is added', () => {
     expect((await agent.execute('import reqeusts', { interpreter: 'mine' })).text).toContain('Did you mean requests?');
   });
 
-  test('takes a folder, variables and code of its own to start with', async () => {
+  test('takes a folder, variables and startup code of its own', async () => {
     mkdirSync(join(cwd, 'elsewhere'), { recursive: true });
     const answer = await add('configured', {
       python_path: 'env/bin/python',
@@ -79,7 +79,7 @@ describe('one that is added', () => {
     expect((await add('builtin', { python_path: 'env/bin/python' })).text).toContain('choose another');
   });
 
-  test('is forgotten when it is stopped, unless it was saved', async () => {
+  test('is forgotten when it is stopped unless it was saved', async () => {
     const pid = (await entry(agent, 'configured'))?.pid ?? 0;
     expect(isAlive(pid)).toBe(true);
     expect((await agent.call('stop_interpreter', { name: 'configured' })).text).toContain(
@@ -94,7 +94,7 @@ describe('one that is added', () => {
   });
 });
 
-test('a saved one is there for later servers, and starts again when it is used', async () => {
+test('a saved interpreter is there for later servers and starts again when it is used', async () => {
   const folder = home.project();
   makeVenv(join(folder, 'tools-env'));
   const first = await startAgent({ home, cwd: folder });
@@ -125,7 +125,7 @@ test('a saved one is there for later servers, and starts again when it is used',
   await third.close();
 });
 
-test("one that runs goes on over its server's restart, with its variables", async () => {
+test("an interpreter that runs survives its server's restart with its variables", async () => {
   const folder = home.project();
   makeVenv(join(folder, 'env'));
   const first = await startAgent({ home, cwd: folder });
@@ -137,7 +137,7 @@ test("one that runs goes on over its server's restart, with its variables", asyn
   await second.close();
 });
 
-test("the project's virtual environments are discovered", async () => {
+test('the virtual environments of the project are discovered', async () => {
   const folder = home.project();
   makeVenv(join(folder, '.venv'));
   const other = await startAgent({ home, cwd: folder });
@@ -173,8 +173,8 @@ test("the SDKs of JetBrains' IDEs are discovered", async () => {
   await other.close();
 });
 
-describe('one that does not work is refused with the reason', () => {
-  test('a Python that is not there', async () => {
+describe('an interpreter is refused with the reason', () => {
+  test('if its Python does not exist', async () => {
     const answer = await add('bad', { python_path: 'nowhere/bin/python' });
     expect(answer.isError).toBe(true);
     expect(answer.text).toContain(`There is no Python at ${join(cwd, 'nowhere/bin/python')}`);
@@ -185,7 +185,7 @@ describe('one that does not work is refused with the reason', () => {
     ['a program that fails', () => '/bin/false'],
     ['a folder', () => cwd],
     ['a file that cannot be run', () => join(cwd, 'notes.txt')],
-  ])('%s', async (_, path) => {
+  ])('if it is %s', async (_, path) => {
     writeFileSync(join(cwd, 'notes.txt'), 'hello');
     const answer = await add('bad', { python_path: path() });
     expect(answer.isError).toBe(true);
@@ -194,7 +194,7 @@ describe('one that does not work is refused with the reason', () => {
     expect(answer.structured).not.toMatchObject({ error: { code: 'internal' } });
   });
 
-  test('a folder to start in that is not there', async () => {
+  test('if the folder to start in does not exist', async () => {
     expect((await add('bad', { python_path: 'env/bin/python', cwd: 'nowhere' })).text).toContain(
       'nowhere does not exist',
     );
@@ -202,17 +202,17 @@ describe('one that does not work is refused with the reason', () => {
 
   const old =
     ['/root/.pyenv/versions/3.7.16/bin/python', '/root/.pyenv/versions/3.8.18/bin/python'].find(existsSync) ?? '';
-  test.runIf(old)('a Python that is too old', async () => {
+  test.runIf(old)('if its Python is too old', async () => {
     const answer = await add('bad', { python_path: old });
     expect(answer.isError).toBe(true);
     expect(answer.text).toMatch(/is Python 3\.[78]\.\d+; Cuvette needs Python 3\.9 or later/);
   });
 
-  test('and none of them is listed afterwards', async () => {
+  test('and is not listed afterwards', async () => {
     expect(await entry(agent, 'bad')).toBeUndefined();
   });
 
-  test('a saved one whose Python has been deleted', async () => {
+  test('if it was saved and its Python has been deleted since', async () => {
     makeVenv(join(cwd, 'short-lived'));
     await add('short', { python_path: 'short-lived/bin/python', save: true });
     await agent.call('stop_interpreter', { name: 'short' });
@@ -225,7 +225,7 @@ describe('one that does not work is refused with the reason', () => {
   });
 });
 
-test('the builtin one can be stopped, also in the middle of a call, and comes back', async () => {
+test('the builtin interpreter can be stopped, even in the middle of a call, and comes back', async () => {
   await agent.execute('old = 1');
   expect((await agent.call('stop_interpreter', { name: 'builtin' })).text).toContain(
     'starts afresh on the next execute',

@@ -1,4 +1,4 @@
-/** What is known to break servers of this kind: each of these has stopped, confused or endangered one. */
+/** Repeats what is known to break servers of this kind: each of these cases has stopped, confused or endangered one. */
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -28,7 +28,7 @@ async function expectOwnAnswer(): Promise<void> {
   expect((await agent.execute(`print('${mark}')`)).text).toBe(mark);
 }
 
-describe('the channel belongs to the server', () => {
+describe('the channel of the server', () => {
   test.each([
     ['a child process', 'import subprocess; subprocess.run(["echo", "written past Python"])'],
     ['a shell', 'import os; os.system("echo written past Python; echo written past Python >&2")'],
@@ -42,14 +42,14 @@ describe('the channel belongs to the server', () => {
       'forged messages',
       'import os; os.write(1, b\'written past Python\\n{"ev": "done", "id": "1", "seq": 1}\\n\' * 50)',
     ],
-  ])('what %s writes is output, and the next call gets its own answer', async (_, code) => {
+  ])('takes what %s writes for output, and the next call gets its own answer', async (_, code) => {
     const answer = await agent.execute(code);
     expect(answer.text).toContain('written past Python');
     expect(answer.structured.outcome).toBe('ok');
     await expectOwnAnswer();
   });
 
-  test('a child that writes much to standard error does not stop the call', async () => {
+  test('is not blocked by a child that writes much to standard error', async () => {
     const answer = await agent.execute(
       'import subprocess, sys\nsubprocess.run([sys.executable, "-c", "import sys; sys.stderr.write(chr(101) * 200_000)"]).returncode',
     );
@@ -58,25 +58,25 @@ describe('the channel belongs to the server', () => {
     await expectOwnAnswer();
   });
 
-  test('closing the standard streams harms nothing after the call', async () => {
+  test('survives code that closes the standard streams', async () => {
     await agent.execute('import os, sys; os.close(1); os.close(2); sys.stdout.close(); os.close(0)');
     await expectOwnAnswer();
   });
 });
 
-describe('nobody answers questions', () => {
+describe('code that asks for input', () => {
   test.each([
     ['input()', 'input("name? ")', 'EOFError'],
     ['sys.stdin', 'import sys; repr(sys.stdin.read())', "''"],
     ['a child that reads', 'import subprocess; subprocess.run(["cat"], capture_output=True).stdout', "b''"],
-    ['a password', 'import getpass; getpass.getpass()', 'Error'],
-  ])('%s is answered at once, and the next call is fine', async (_, code, expected) => {
+    ['a password prompt', 'import getpass; getpass.getpass()', 'Error'],
+  ])('through %s is answered at once, and the next call works', async (_, code, expected) => {
     expect((await agent.execute(code, { timeout: 200 })).text).toContain(expected);
     await expectOwnAnswer();
   });
 });
 
-test('after a time-out the code is dead and the next call gets its own answer', async () => {
+test('after a time-out, the code is dead and the next call gets its own answer', async () => {
   await agent.execute('kept = "still here"');
   const answer = await agent.execute(
     'import time\nwhile True:\n    with open("ticks", "a") as file: file.write("x")\n    print("tick", flush=True)\n    time.sleep(0.02)',
@@ -93,7 +93,7 @@ test('after a time-out the code is dead and the next call gets its own answer', 
 });
 
 test.each(['import sys; sys.exit(3)', 'raise SystemExit', 'exit()', 'quit(0)', 'import sys; sys.exit("a message")'])(
-  '%s keeps the variables',
+  'code that runs "%s" keeps its variables',
   async (code) => {
     await agent.execute(`before = ${JSON.stringify(code)}`);
     const answer = await agent.execute(code);
@@ -111,7 +111,7 @@ test('an install at an import does not run the cell twice', async () => {
   expect(readFileSync(join(cwd, 'runs'), 'utf8')).toBe('run\n');
 });
 
-test('the socket is where only its owner can enter, under a name that nobody can guess', async () => {
+test('the socket lies in a folder that only its owner can enter, under a name that nobody can guess', async () => {
   const other = await startAgent({ home, cwd: home.project() });
   await other.execute('1');
   const infos = await Promise.all([agent, other].map((one) => one.call('get_session_info')));
@@ -133,7 +133,7 @@ test('the socket is where only its owner can enter, under a name that nobody can
   await other.close();
 });
 
-test('the very first call already knows the socket', async () => {
+test('the very first call already knows the path of the socket', async () => {
   const other = await startAgent({ home, cwd: home.project() });
   const { structured } = await other.call('get_session_info');
   expect(structured.socket_path).toMatch(/\.sock$/);
@@ -165,7 +165,7 @@ test.each([
   ['google.cloud.storage', 'google-cloud-storage'],
   ['psycopg2', 'psycopg2-binary'],
   ['MySQLdb', 'mysqlclient'],
-])('the import of %s asks for %s', (module, distribution) => {
+])('an import of %s asks for the package %s', (module, distribution) => {
   const resolution = resolvePackage(module);
   expect(resolution.kind).toBe('known');
   expect('distribution' in resolution && resolution.distribution).toMatch(new RegExp(`^${distribution}(-headless)?$`));

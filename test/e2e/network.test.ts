@@ -1,5 +1,5 @@
 /**
- * What leaves the machine: nothing, once the environment is made; and its packages' index, until then. The real programs run in a
+ * Checks what leaves the machine: nothing once the environment is made, and only requests to the package index until then. The real programs run in a
  * network namespace in which every name and every address that they try to reach is seen.
  */
 
@@ -91,7 +91,7 @@ describe.skipIf(!canWatch)('what leaves the machine', { timeout: 2 * LONG }, () 
       timeout: LONG,
     });
 
-  test('is seen by this test', async () => {
+  test('is seen by this test when something does', async () => {
     for (const url of ['http://tracker.example.org/', 'http://192.0.2.7:81/'])
       spawnSync(watch.inside[0] ?? '', [...watch.inside.slice(1), 'curl', '-s', '-m', '5', url]);
     const seen = new Set<string>();
@@ -102,7 +102,7 @@ describe.skipIf(!canWatch)('what leaves the machine', { timeout: 2 * LONG }, () 
     expect([...seen].sort()).toEqual(['name tracker.example.org', 'packet tcp 192.0.2.7 81']);
   });
 
-  test('is nothing, from the start of a service to its end, with calls in each language', async () => {
+  test('is nothing from the start of a service to its end, with calls in each language', async () => {
     const service = cuvette(['serve', '--port', '0']);
     onTestFinished(() => void service.child.kill('SIGINT'));
     await waitFor('it is ready', () => service.stdout().includes('Ctrl-C stops it.'));
@@ -122,7 +122,7 @@ describe.skipIf(!canWatch)('what leaves the machine', { timeout: 2 * LONG }, () 
     expect(watch.seen()).toEqual([]);
   });
 
-  test('is nothing, while an agent works with cuvette mcp, the lab included', async () => {
+  test('is nothing while an agent works with cuvette mcp, the lab included', async () => {
     const [command = '', ...before] = watch.inside;
     const transport = new StdioClientTransport({
       command,
@@ -146,33 +146,36 @@ describe.skipIf(!canWatch)('what leaves the machine', { timeout: 2 * LONG }, () 
 
   test.each([
     ['the lab demo', ['lab', 'demo', '--out', 'report.html'], 'Written in'],
-    ['doctor', ['doctor'], 'sandbox'],
+    ['cuvette doctor', ['doctor'], 'sandbox'],
     ['a shell with a server in the background', ['run', '--start', '-c', 'print("from", "a shell")'], 'from a shell'],
-  ])('is nothing in %s', async (_, args, says) => {
+  ])('is nothing during a run of %s', async (_, args, says) => {
     const { stdout, stderr } = await cuvette(args).done;
     expect(stdout, stderr).toContain(says);
     expect(watch.seen()).toEqual([]);
   });
 
-  test.each(INSTALLERS)('is the package index and no other, when %s makes the first environment', async (installer) => {
-    const cache = home.project(installer);
-    const bin = home.project(join(installer, 'bin'));
-    if (installer === 'uv') symlinkSync(join(inject('tools'), 'bin', 'uv'), join(bin, 'uv'));
-    const service = cuvette(['serve', '--port', '0'], {
-      XDG_CACHE_HOME: cache,
-      PATH: [bin, process.env.PATH].join(delimiter),
-      PIP_CONFIG_FILE: '/dev/null',
-      PIP_INDEX_URL: `https://${INDEX}/simple`,
-      PIP_FIND_LINKS: undefined,
-      PIP_RETRIES: '0',
-      UV_DEFAULT_INDEX: `https://${INDEX}/simple`,
-      UV_NO_CONFIG: '1',
-      UV_HTTP_RETRIES: '0',
-    });
-    onTestFinished(() => void service.child.kill('SIGINT'));
-    await expect.poll(() => service.stdout(), { timeout: HANGS_AFTER }).toMatch(/could not be (made|installed)/);
-    service.child.kill('SIGINT');
-    await service.done;
-    expect(watch.seen()).toEqual([`name ${INDEX}`]);
-  });
+  test.each(INSTALLERS)(
+    'is only requests to the package index when %s makes the first environment',
+    async (installer) => {
+      const cache = home.project(installer);
+      const bin = home.project(join(installer, 'bin'));
+      if (installer === 'uv') symlinkSync(join(inject('tools'), 'bin', 'uv'), join(bin, 'uv'));
+      const service = cuvette(['serve', '--port', '0'], {
+        XDG_CACHE_HOME: cache,
+        PATH: [bin, process.env.PATH].join(delimiter),
+        PIP_CONFIG_FILE: '/dev/null',
+        PIP_INDEX_URL: `https://${INDEX}/simple`,
+        PIP_FIND_LINKS: undefined,
+        PIP_RETRIES: '0',
+        UV_DEFAULT_INDEX: `https://${INDEX}/simple`,
+        UV_NO_CONFIG: '1',
+        UV_HTTP_RETRIES: '0',
+      });
+      onTestFinished(() => void service.child.kill('SIGINT'));
+      await expect.poll(() => service.stdout(), { timeout: HANGS_AFTER }).toMatch(/could not be (made|installed)/);
+      service.child.kill('SIGINT');
+      await service.done;
+      expect(watch.seen()).toEqual([`name ${INDEX}`]);
+    },
+  );
 });

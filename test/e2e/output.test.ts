@@ -1,4 +1,4 @@
-/** What code shows: long texts in part and in whole, figures, tables. */
+/** Checks what code shows: long texts in part and in whole, figures and tables. */
 
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -43,7 +43,7 @@ describe('long output', () => {
   const read = async (args: Record<string, unknown>) =>
     (await agent.call('get_output', { execution, ...args })).structured;
 
-  test('is cut in the answer, with both ends and the way to the rest', () => {
+  test('is cut in the answer, which has both ends and says how to read the rest', () => {
     const { output, output_length: length } = answer.structured;
     expect(length).toBe(whole.length);
     expect(output.length).toBeLessThan(25_200);
@@ -55,7 +55,7 @@ describe('long output', () => {
     expect(output).not.toMatch(LONE);
   });
 
-  test('is whole on disk', () => {
+  test('is stored whole on the disk', () => {
     expect(readFileSync(answer.structured.output_file, 'utf8')).toBe(whole);
   });
 
@@ -67,21 +67,24 @@ describe('long output', () => {
     expect(text).toBe(whole);
   });
 
-  test.each([9973, 25_000, 100_000])('read by offset in pages of %i, is exactly itself', async (limit) => {
-    let text = '';
-    let broken = 0;
-    for (let next: number | null = 0; next !== null; ) {
-      const page: { output: string; next: number | null } = await read({ offset: next, limit });
-      text += page.output;
-      expect(page.output.length).toBeLessThanOrEqual(limit);
-      if (LONE.test(page.output)) broken += 1;
-      next = page.next;
-    }
-    expect(text === whole).toBe(true);
-    expect(broken, 'pages that end or begin with half a character').toBe(0);
-  });
+  test.each([9973, 25_000, 100_000])(
+    'that is read by offset in pages of %i is exactly what was printed',
+    async (limit) => {
+      let text = '';
+      let broken = 0;
+      for (let next: number | null = 0; next !== null; ) {
+        const page: { output: string; next: number | null } = await read({ offset: next, limit });
+        text += page.output;
+        expect(page.output.length).toBeLessThanOrEqual(limit);
+        if (LONE.test(page.output)) broken += 1;
+        next = page.next;
+      }
+      expect(text === whole).toBe(true);
+      expect(broken, 'pages that end or begin with half a character').toBe(0);
+    },
+  );
 
-  test('read by lines, is exactly itself', async () => {
+  test('that is read by lines is exactly what was printed', async () => {
     const lines: string[] = [];
     for (let next: number | null = 1; next !== null; ) {
       const page: { output: string; next: number | null } = await read({ line: next, lines: 700 });
@@ -93,13 +96,13 @@ describe('long output', () => {
     expect((await read({ line: -2 })).output).toBe(`line ${LINES - 2} é€😀😀\nline ${LINES - 1} é€😀😀`);
   });
 
-  test('its last lines are given to the end, or the answer says where to read on', async () => {
+  test('is given to its end when its last lines are asked for, or the answer says where to read on', async () => {
     const { output, next } = await read({ line: -100, limit: 1000 });
     expect(output.length).toBeLessThanOrEqual(1000);
     expect(next !== null || output.endsWith(`line ${LINES - 1} é€😀😀`)).toBe(true);
   });
 
-  test('is searched by pattern', async () => {
+  test('can be searched by pattern', async () => {
     const found = await read({ pattern: '^line (7|3999) ' });
     expect(found.output).toBe('8: line 7 é€😀😀\n4000: line 3999 é€😀😀');
     expect((await read({ pattern: 'absent' })).output).toContain('none of 4000 lines');
@@ -111,7 +114,7 @@ describe('long output', () => {
     expect(bad.text).toContain('not a regular expression');
   });
 
-  test('a pattern that takes forever fails alone', async () => {
+  test('that is searched by a pattern that takes forever can still be read, and only the search fails', async () => {
     const { structured } = await agent.execute('print("a" * 40_000 + "b")');
     let isOver = false;
     const search = agent.call('get_output', { execution: structured.execution, pattern: '(a+)+$' }).finally(() => {
@@ -125,7 +128,7 @@ describe('long output', () => {
     expect(answer.text).toContain('took too long');
   });
 
-  test('a link to nothing says so', async () => {
+  test('of an execution that does not exist is reported as not found', async () => {
     const uri = `cuvette://sessions/${answer.structured.session}/executions/99999/text`;
     await expect(agent.client.readResource({ uri })).rejects.toThrow(/not found/i);
   });
@@ -142,18 +145,18 @@ describe('short output', () => {
     expect(text.indexOf('four')).toBeLessThan(text.indexOf('five'));
   });
 
-  test('a table shows as text', async () => {
+  test('shows a table as text', async () => {
     const answer = await agent.execute('import pandas as pd\npd.DataFrame({"name": ["ann", "bob"], "age": [31, 42]})');
     expect(answer.text).toBe('  name  age\n0  ann   31\n1  bob   42');
     expect(answer.content).toHaveLength(1);
   });
 
-  test('nothing is shown after a semicolon, for None, or for an assignment', async () => {
+  test('is empty after a semicolon, for None and for an assignment', async () => {
     for (const code of ['1;', 'None', 'x = 1', '', '# only a remark', 'pass'])
       expect((await agent.execute(code)).text, code).toBe('');
   });
 
-  test('magics and shell commands work', async () => {
+  test('includes that of magics and shell commands', async () => {
     expect((await agent.execute('!echo from the shell')).text).toBe('from the shell');
     expect((await agent.execute('%%timeit -n1 -r1\npass')).text).toContain('per loop');
     expect((await agent.execute('await __import__("asyncio").sleep(0, "awaited")')).text).toBe("'awaited'");
@@ -161,7 +164,7 @@ describe('short output', () => {
 });
 
 describe('figures', () => {
-  test('come as PNG images, without being shown explicitly', async () => {
+  test('come as PNG images without being shown explicitly', async () => {
     const answer = await agent.execute('import matplotlib.pyplot as plt\nplt.plot([1, 2, 3]);');
     const images = imagesIn(answer);
     expect(images).toHaveLength(1);
@@ -172,7 +175,7 @@ describe('figures', () => {
     expect(imagesIn(await agent.execute('1'))).toEqual([]);
   });
 
-  test('several come in order, and those too many for an answer as links', async () => {
+  test('come in order, and those too many for one answer come as links', async () => {
     const answer = await agent.execute(
       'for i in range(10):\n    plt.figure(figsize=(1, 1)); plt.plot([1, i]); plt.show()',
     );
@@ -180,7 +183,7 @@ describe('figures', () => {
     expect(linksIn(answer)).toHaveLength(2);
   });
 
-  test('a huge one comes scaled, with a link to the original', async () => {
+  test('that are huge come scaled, with a link to the original', async () => {
     const answer = await agent.execute('fig = plt.figure(figsize=(40, 40)); plt.plot([1, 2]);');
     const [image] = imagesIn(answer);
     const shown = sizeOf(image?.type === 'image' ? image.data : '');

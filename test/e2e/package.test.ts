@@ -1,4 +1,4 @@
-/** The package as users get it: packed, installed into a fresh folder, and run from there. */
+/** Packs the package, installs it into a fresh folder and runs it from there, as users do. */
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Servers, zygotes and keepers die at the worst moment; sessions go on. */
+/** Kills servers, zygotes and keepers at the worst moment, and checks that sessions go on. */
 
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,12 +56,12 @@ const countOf = (cwd: string) => {
   return existsSync(path) ? Number(readFileSync(path, 'utf8') || 0) : -1;
 };
 
-describe('the server is killed in the middle of a call', () => {
+describe('when the server is killed in the middle of a call,', () => {
   test.each([
     ['little output', 'SIGKILL', 3],
     ['output too long for an answer', 'SIGKILL', 2000],
     ['output too long for an answer', 'SIGTERM', 2000],
-  ] as const)('%s, %s: the call goes on, and no character is lost or doubled', async (_, signal, ballast) => {
+  ] as const)('a call with %s goes on after %s, and no character is lost or doubled', async (_, signal, ballast) => {
     const cwd = home.project();
     let agent = await startAgent({ home, cwd });
     await agent.execute('before = "kept"');
@@ -93,7 +93,7 @@ describe('the server is killed in the middle of a call', () => {
     await agent.close();
   });
 
-  test('a call that ended while no server was there is found ended', async () => {
+  test('a call that ended while no server ran is found ended', async () => {
     const cwd = home.project();
     const agent = await startAgent({ home, cwd });
     agent.execute(`${counting(cwd, 1)}\nprint("over")\nopen(r"${join(cwd, 'over')}", "w")\n1/0`).catch(() => {});
@@ -109,7 +109,7 @@ describe('the server is killed in the middle of a call', () => {
     await next.close();
   });
 
-  test('it can be interrupted by the next server', async () => {
+  test('the call can be interrupted by the next server', async () => {
     const cwd = home.project();
     const agent = await startAgent({ home, cwd });
     agent.execute(counting(cwd, 1)).catch(() => {});
@@ -122,7 +122,7 @@ describe('the server is killed in the middle of a call', () => {
     await next.close();
   });
 
-  test('its answer has both ends of an output that an earlier server took', async () => {
+  test('the answer has both ends of an output that an earlier server received', async () => {
     const cwd = home.project();
     const agent = await startAgent({ home, cwd });
     const code = 'import time\nprint("the beginning" + "-" * 60_000 + "the end")\ntime.sleep(600)';
@@ -165,7 +165,7 @@ describe('the server is killed in the middle of a call', () => {
     await next.close();
   });
 
-  test('a call whose interpreter was not there yet either runs or is marked as not run', async () => {
+  test('a call whose interpreter was not started yet either runs or is marked as not run', async () => {
     const cwd = home.project();
     const agent = await startAgent({ home, cwd });
     await agent.execute('print("ran")', { background: true });
@@ -196,9 +196,9 @@ describe('the server is killed in the middle of a call', () => {
   });
 });
 
-describe('the server ends between calls', () => {
+describe('when the server ends between calls', () => {
   test.each(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-    'by %s: variables, history and files remain',
+    'by %s, variables, history and files remain',
     async (signal) => {
       const cwd = home.project();
       const agent = await startAgent({ home, cwd });
@@ -216,7 +216,7 @@ describe('the server ends between calls', () => {
     },
   );
 
-  test('in good order: the agent finds its variables when it starts the next', async () => {
+  test('in good order, the agent finds its variables when it starts the next server', async () => {
     const cwd = home.project();
     const agent = await startAgent({ home, cwd });
     await agent.execute('kept = 1');
@@ -226,7 +226,7 @@ describe('the server ends between calls', () => {
     await next.close();
   });
 
-  test('and its agent too: the next agent in the folder finds what they had', async () => {
+  test('together with its agent, the next agent in the folder finds what they had', async () => {
     const cwd = home.project();
     const one = await startFakeAgent(home, cwd);
     await one.tool('execute', { code: 'kept = 2' });
@@ -236,7 +236,7 @@ describe('the server ends between calls', () => {
     await two.close();
   });
 
-  test('for longer than interpreters wait: history remains, and the loss of variables is told', async () => {
+  test('for longer than interpreters wait, history remains and the loss of variables is reported', async () => {
     const cwd = home.project();
     const agent = await startAgent({ home, cwd, args: ['--linger', '1'] });
     await agent.execute('lost = 1');
@@ -251,8 +251,8 @@ describe('the server ends between calls', () => {
   });
 });
 
-describe('what stands behind the session is killed', () => {
-  test('the zygote: sessions go on, and new ones start', async () => {
+describe('killing', () => {
+  test('the zygote lets sessions go on and new ones start', async () => {
     const agent = await startAgent({ home, cwd: home.project() });
     await agent.execute('kept = 3');
     const { zygote, worker } = await pidsOf(agent);
@@ -270,7 +270,7 @@ describe('what stands behind the session is killed', () => {
     await agent.close();
   });
 
-  test('the keeper, in the middle of a call: the call has died, nothing is left, and the next works', async () => {
+  test('the keeper in the middle of a call ends the call, leaves nothing behind, and the next call works', async () => {
     const cwd = home.project();
     const agent = await startAgent({ home, cwd });
     const { keeper, worker } = await pidsOf(agent);
@@ -290,7 +290,7 @@ describe('what stands behind the session is killed', () => {
     await agent.close();
   });
 
-  test('the keeper, between calls: the next answer tells it', async () => {
+  test('the keeper between calls is reported in the next answer', async () => {
     const agent = await startAgent({ home, cwd: home.project() });
     await agent.execute('lost = 1');
     const { keeper } = await pidsOf(agent);
@@ -303,7 +303,7 @@ describe('what stands behind the session is killed', () => {
   });
 });
 
-test('a shell that comes while the server is away finds the next one', async () => {
+test('a shell that comes while no server runs finds the next one', async () => {
   const cwd = home.project();
   const agent = await startAgent({ home, cwd });
   await agent.execute('kept = 8');

@@ -30,8 +30,8 @@ beforeAll(async () => {
 
 const run = (args: string[], options: Partial<CliOptions> = {}) => runCli(['run', ...args], { home, cwd, ...options });
 
-describe('streams', () => {
-  test('standard output has what the program printed and showed, and nothing else', async () => {
+describe('cuvette run', () => {
+  test('writes to standard output what the program printed and showed, and nothing else', async () => {
     const code = 'print("out")\nprint("err", file=sys.stderr)\nos.system("echo child; echo child-err >&2")\n"value"';
     const { code: exit, stdout, stderr } = await run(['-c', code]);
     expect(exit).toBe(0);
@@ -39,7 +39,7 @@ describe('streams', () => {
     expect(stderr).toBe('err\nchild-err\n');
   });
 
-  test('errors and remarks go to standard error', async () => {
+  test('writes errors and remarks to standard error', async () => {
     const failed = await run(['-c', 'print("before"); 1/0']);
     expect(failed.stdout).toBe('before\n');
     expect(failed.stderr).toContain('ZeroDivisionError: division by zero');
@@ -48,13 +48,13 @@ describe('streams', () => {
     expect(left.stderr).toBe('[ended with the call: sleep 377]\n');
   });
 
-  test('much output arrives whole', async () => {
+  test('delivers much output whole', async () => {
     const { code, stdout } = await run(['-c', 'for i in range(200_000): print(i)']);
     expect(code).toBe(0);
     expect(stdout === Array.from({ length: 200_000 }, (_, index) => `${index}\n`).join('')).toBe(true);
   });
 
-  test('output comes while the code runs', async () => {
+  test('writes output while the code runs', async () => {
     const go = join(cwd, 'go-on');
     const running = startCli(['run', '-c', `print("first")\nwhile not os.path.exists(r"${go}"): time.sleep(0.01)`], {
       home,
@@ -65,7 +65,7 @@ describe('streams', () => {
     expect((await running.done).code).toBe(0);
   });
 
-  test('a reader who has enough, as head, is no reason for a crash', () => {
+  test('does not crash when its reader, such as head, has enough', () => {
     const command = `"$0" "${MAIN}" run -c 'for i in range(100_000): print(i)' | head -n 2; echo "status \${PIPESTATUS[0]}"`;
     const { stdout, stderr } = spawnSync('bash', ['-c', command, process.execPath], {
       cwd,
@@ -78,7 +78,7 @@ describe('streams', () => {
     expect(stderr).not.toMatch(/^\s+at /m);
   });
 
-  test('figures are saved, and their paths told on standard error', async () => {
+  test('saves figures and writes their paths to standard error', async () => {
     const { stdout, stderr } = await run(['-c', 'import matplotlib.pyplot as plt\nplt.plot([1, 2]);']);
     expect(stdout).toBe('');
     const path = /^\[figure: (.*\.png)\]\n$/.exec(stderr)?.[1] ?? '';
@@ -86,7 +86,7 @@ describe('streams', () => {
   });
 });
 
-describe('code', () => {
+describe('the code for cuvette run', () => {
   test('comes from a file, from standard input, or from the command line', async () => {
     writeFileSync(join(cwd, 'script.py'), 'source = "a file"\nprint(source)\n');
     expect((await run(['script.py'])).stdout).toBe('a file\n');
@@ -96,7 +96,7 @@ describe('code', () => {
     expect((await agent.execute('source')).text).toBe("'a file'");
   });
 
-  test('that is not there, or flags that make no sense, are told with status 2', async () => {
+  test('that does not exist, or flags that make no sense, end it with status 2', async () => {
     const missing = await run(['nowhere.py']);
     expect([missing.code, missing.stdout]).toEqual([2, '']);
     expect(missing.stderr).toContain('nowhere.py cannot be read');
@@ -104,7 +104,7 @@ describe('code', () => {
     expect((await run(['-c', '1', '--timeout', 'soon'])).stderr).toContain('--timeout takes seconds');
   });
 
-  test('for a session or an interpreter that is not there is told', async () => {
+  test('for a session or an interpreter that does not exist is refused with the reason', async () => {
     const session = await run(['--session', 'nobody', '-c', '1']);
     expect([session.code, session.stdout]).toEqual([2, '']);
     expect(session.stderr).toContain('There is no session nobody');
@@ -116,7 +116,7 @@ describe('code', () => {
   });
 });
 
-describe('exit codes', () => {
+describe('the exit code of cuvette run', () => {
   test.each([
     ['success', 'x = 1', 0],
     ['an exception', 'raise ValueError("x")', 1],
@@ -127,18 +127,18 @@ describe('exit codes', () => {
     ['os._exit(9)', 'import os; os._exit(9)', 9],
     ['a segmentation fault', 'import ctypes; ctypes.string_at(0)', 139],
     ['SIGKILL', 'import os; os.kill(os.getpid(), 9)', 137],
-  ])('%s', async (_, code, expected) => {
+  ])('is right after %s', async (_, code, expected) => {
     expect((await run(['-c', `import sys\n${code}`])).code).toBe(expected);
   });
 
-  test('a time-out', async () => {
+  test('is right after a time-out', async () => {
     const { code, stderr } = await run(['--timeout', '0.3', '-c', 'import time; time.sleep(600)']);
     expect(code).toBe(124);
     expect(stderr).toContain('Timed out after 0.3 s');
   });
 });
 
-describe('signals', () => {
+describe('cuvette run that is ended', () => {
   const loop = (file: string) =>
     `import time\nkept = "${file}"\nwhile True:\n    with open("${file}", "a") as out: out.write("x")\n    print("tick")\n    time.sleep(0.02)`;
   async function expectStill(file: string): Promise<void> {
@@ -148,7 +148,7 @@ describe('signals', () => {
     expect(statSync(join(cwd, file)).size).toBe(size);
   }
 
-  test('Ctrl-C interrupts the code, and the session lives on', async () => {
+  test('by Ctrl-C interrupts the code, and the session lives on', async () => {
     const running = startCli(['run', '-c', loop('ctrl-c')], { home, cwd });
     await waitFor('the code runs', () => running.stdout().includes('tick'));
     running.child.kill('SIGINT');
@@ -158,18 +158,15 @@ describe('signals', () => {
     await expectStill('ctrl-c');
   });
 
-  test.each(['SIGKILL', 'SIGTERM', 'SIGHUP'] as const)(
-    'a client that ends by %s takes its code with it',
-    async (signal) => {
-      const running = startCli(['run', '-c', loop(signal)], { home, cwd });
-      await waitFor('the code runs', () => running.stdout().includes('tick'));
-      running.child.kill(signal);
-      await running.done;
-      await expectStill(signal);
-    },
-  );
+  test.each(['SIGKILL', 'SIGTERM', 'SIGHUP'] as const)('by %s takes its code with it', async (signal) => {
+    const running = startCli(['run', '-c', loop(signal)], { home, cwd });
+    await waitFor('the code runs', () => running.stdout().includes('tick'));
+    running.child.kill(signal);
+    await running.done;
+    await expectStill(signal);
+  });
 
-  test('a client that ends while it waits for its turn takes its code with it', async () => {
+  test('while it waits for its turn takes its code with it', async () => {
     const { execution } = (await agent.execute(loop('ahead'), { background: true })).structured;
     await waitFor('the first runs', () => existsSync(join(cwd, 'ahead')));
     const waiting = startCli(['run', '-c', 'open("never", "w")'], { home, cwd });
@@ -185,8 +182,8 @@ describe('signals', () => {
   });
 });
 
-describe('other tools from the shell', () => {
-  test('cuvette call gives their text, or their structure', async () => {
+describe('cuvette call', () => {
+  test("prints the text of a tool's answer, or its structure", async () => {
     await agent.call('reset');
     await agent.execute('only = 1');
     expect(await runCli(['call', 'list_vars'], { home, cwd })).toEqual({ code: 0, stdout: 'only\n', stderr: '' });
@@ -198,8 +195,8 @@ describe('other tools from the shell', () => {
   });
 });
 
-describe('without a server', () => {
-  test('inside an agent: says how to add one, with status 69; --start starts one', async () => {
+describe('without a server,', () => {
+  test('cuvette run inside an agent says how to add one and exits with 69, and --start starts one', async () => {
     const folder = home.project();
     const env = { CLAUDECODE: '1' };
     const refused = await runOutside(['run', '-c', '1 + 1'], { home, cwd: folder, env });
@@ -210,7 +207,7 @@ describe('without a server', () => {
     expect(started).toEqual({ code: 0, stdout: '2\n', stderr: '' });
   });
 
-  test('outside an agent: one starts in the background, and two shells share it', async () => {
+  test('cuvette run outside an agent starts one in the background, which two shells share', async () => {
     const other = createHome();
     try {
       const folder = other.project();
@@ -235,7 +232,7 @@ describe('without a server', () => {
   });
 });
 
-describe('a runtime folder that cannot be used', () => {
+describe('a runtime folder that cannot be used because it is', () => {
   const notFolder = () => {
     const path = join(home.root, 'a-file');
     writeFileSync(path, '');
@@ -250,7 +247,7 @@ describe('a runtime folder that cannot be used', () => {
   test.each([
     ['a file', notFolder, 'cannot be written'],
     ['open to others', openToAll, 'chmod 700'],
-  ])('%s: every command says so and what to do', async (_, make, expected) => {
+  ])('%s is reported by every command with what to do', async (_, make, expected) => {
     const env = { XDG_RUNTIME_DIR: make() };
     const folder = home.project();
     const outside = await runOutside(['run', '-c', '1'], { home, cwd: folder, env });

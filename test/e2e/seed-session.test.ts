@@ -1,4 +1,4 @@
-/** The session that the task gives as its example, letter for letter, in both eras of the protocol. */
+/** Plays the example session letter for letter, in both eras of the protocol. */
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -34,7 +34,7 @@ const home = useHome();
 describe.each([
   { era: 'legacy' as const, version: '2025-11-25' },
   { era: 'modern' as const, version: '2026-07-28' },
-])('the $era protocol', ({ era, version }) => {
+])('in the $era protocol,', ({ era, version }) => {
   test('the example session gives the answers it promises', async () => {
     const agent = await startAgent({ home, era, cwd: home.project() });
     expect(agent.client.getNegotiatedProtocolVersion()).toBe(version);
@@ -57,7 +57,7 @@ describe.each([
     await agent.close();
   });
 
-  test('values, prints, imports and errors are told as they are', async () => {
+  test('values, prints, imports and errors are reported as they are', async () => {
     const agent = await startAgent({ home, era, cwd: home.project() });
     expect((await agent.execute('x = 5')).text).toBe('');
     expect((await agent.execute('x * 2')).text).toBe('10');
@@ -69,7 +69,7 @@ describe.each([
     await agent.close();
   });
 
-  test('every tool is listed with all that a program needs to know, if it asks', async () => {
+  test('every tool is listed with all that a program needs to know if it asks', async () => {
     const args = ['--tools', 'all', '--structured'];
     const agent = await startAgent({ home, era, cwd: home.project(), args });
     const { tools } = await agent.client.listTools();
@@ -86,7 +86,7 @@ describe.each([
   });
 });
 
-test('nothing but the protocol is on standard output, whatever the code writes', async () => {
+test('the standard output of the server has nothing but the protocol, whatever the code writes', async () => {
   const server = spawn(process.execPath, [MAIN, 'mcp'], {
     cwd: home.project(),
     env: home.env(),

@@ -1,4 +1,4 @@
-/** `cuvette serve`: a service for the shells of one person, in the foreground and in the background. */
+/** Runs `cuvette serve` as a service for the shells of one person, in the foreground and in the background. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ const home = useHome();
 const WHO = 'import os; print(os.getpid())';
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
-  'in the foreground it says how to use it, and ends with its sessions on %s',
+  'a service in the foreground says how to use it and ends with its sessions on %s',
   async (signal) => {
     const cwd = home.project();
     const service = startCli(['serve'], { home, cwd });
@@ -31,7 +31,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   },
 );
 
-test('in the background it ends when nobody has used it for a while, but not while code runs', async () => {
+test('a service in the background ends when nobody has used it for a while, but not while code runs', async () => {
   const cwd = home.project();
   const service = startCli(['serve', '--idle', '1'], { home, cwd });
   const record = join(home.runtime, 'servers', `${service.child.pid}.json`);
@@ -42,7 +42,7 @@ test('in the background it ends when nobody has used it for a while, but not whi
   expect(existsSync(record)).toBe(false);
 });
 
-test('one that was killed is replaced by the next shell, with the session it had', async () => {
+test('a service that was killed is replaced by the next shell, with the session it had', async () => {
   const cwd = home.project();
   const options = { home, cwd };
   await runOutside(['run', '-c', 'kept = 1'], options);

@@ -9,8 +9,8 @@ import { gone, isAlive, MAIN, runCli, runOutside, startAgent, useHome, waitFor }
 const home = useHome();
 const RUN = `${process.execPath} ${MAIN} run`;
 
-describe('which session a shell gets', () => {
-  test('its own: variables go both ways', async () => {
+describe('between agents and shells,', () => {
+  test('variables of a session go both ways', async () => {
     const agent = await startFakeAgent(home, home.project());
     await agent.tool('execute', { code: 'x = 41' });
     expect(await agent.shell(`${RUN} -c 'x += 1; x'`)).toEqual({ code: 0, stdout: '42\n', stderr: '' });
@@ -21,7 +21,7 @@ describe('which session a shell gets', () => {
     await agent.close();
   });
 
-  test('of three agents in three folders: its own, wherever it stands', async () => {
+  test('a shell of one of three agents in three folders gets the session of its own agent, wherever it stands', async () => {
     const folders = [home.project('one'), home.project('two'), home.project('three')];
     const agents = await Promise.all(folders.map((folder) => startFakeAgent(home, folder)));
     await Promise.all(agents.map((agent, index) => agent.tool('execute', { code: `who = ${index}` })));
@@ -32,7 +32,7 @@ describe('which session a shell gets', () => {
     await Promise.all(agents.map((agent) => agent.close()));
   });
 
-  test('of three agents in the same folder: its own', async () => {
+  test('a shell of one of three agents in the same folder gets the session of its own agent', async () => {
     const folder = home.project();
     const agents = await Promise.all([1, 2, 3].map(() => startFakeAgent(home, folder)));
     await Promise.all(agents.map((agent, index) => agent.tool('execute', { code: `who = ${index}` })));
@@ -52,7 +52,7 @@ describe('which session a shell gets', () => {
     await Promise.all(agents.map((agent) => agent.close()));
   });
 
-  test('from a shell that no agent started: the one of the folder it stands in', async () => {
+  test('a shell that no agent started gets the session of the folder it stands in', async () => {
     const folder = home.project();
     const inner = join(folder, 'src', 'deep');
     mkdirSync(inner, { recursive: true });
@@ -72,8 +72,8 @@ describe('which session a shell gets', () => {
   });
 });
 
-describe('code of the session itself', () => {
-  test('is refused to run in that session, which would wait for itself', async () => {
+describe('code of a session', () => {
+  test('is refused to run in that same session, which would wait for itself', async () => {
     const agent = await startAgent({ home, cwd: home.project() });
     const answer = await agent.execute(`!${RUN} -c 1`, { timeout: 200 });
     expect(answer.structured.outcome).toBe('ok');
@@ -82,8 +82,8 @@ describe('code of the session itself', () => {
   });
 });
 
-describe('what a server left behind', () => {
-  test('a record of a server that is gone is ignored and removed, with its socket', async () => {
+describe('after a server is gone,', () => {
+  test('its record is ignored and removed, with its socket', async () => {
     const cwd = home.project();
     const agent = await startAgent({ home, cwd });
     await agent.execute('here = 1');
@@ -99,7 +99,7 @@ describe('what a server left behind', () => {
     await agent.close();
   });
 
-  test('the record of a server whose number another process now has is not trusted', async () => {
+  test('its record is not trusted when another process has its process id', async () => {
     const cwd = home.project();
     const agent = await startAgent({ home, cwd });
     await agent.execute('here = 2');
@@ -117,7 +117,7 @@ describe('what a server left behind', () => {
     await agent.close();
   });
 
-  test('a server that is killed leaves a record that the next shell does not fall for', async () => {
+  test('its record does not mislead the next shell if the server was killed', async () => {
     const cwd = home.project();
     const agent = await startAgent({ home, cwd });
     await agent.execute('here = 3');

@@ -1,4 +1,4 @@
-/** Code that is stopped: by its time limit, by its caller, by its own output; and what it leaves running. */
+/** Stops code by its time limit, by its caller and by its own output, and checks what it leaves running. */
 
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ async function expectStill(path: string): Promise<void> {
 }
 
 describe('the time limit', () => {
-  test('interrupts code that sleeps; variables survive', async () => {
+  test('interrupts code that sleeps, and variables survive', async () => {
     await agent.execute('kept = 1');
     const answer = await agent.execute('started = True\ntime.sleep(600)', { timeout: 0.3 });
     expect(answer.structured).toMatchObject({
@@ -54,7 +54,7 @@ describe('the time limit', () => {
     await other.close();
   });
 
-  test('ends the processes that keep code from being interrupted; variables survive', async () => {
+  test('ends the processes that keep code from being interrupted, and variables survive', async () => {
     await agent.execute('kept = 2');
     const answer = await agent.execute('os.system("sleep 600")', { timeout: 0.3 });
     expect(answer.structured).toMatchObject({ outcome: 'timeout', variables_survived: true });
@@ -62,7 +62,7 @@ describe('the time limit', () => {
     expect((await agent.execute('kept')).text).toBe('2');
   });
 
-  test('ends the interpreter of code that swallows interrupts, and says that variables are lost', async () => {
+  test('ends the interpreter of code that swallows interrupts and says that variables are lost', async () => {
     await agent.execute('kept = 3');
     const answer = await agent.execute(
       'while True:\n    try:\n        time.sleep(600)\n    except KeyboardInterrupt:\n        print("not me")',
@@ -85,7 +85,7 @@ describe.each(['legacy', 'modern'] as const)('the caller, in the %s protocol,', 
     await agent.execute('import time, os');
   });
 
-  test('cancels a call: the code is interrupted and variables survive', async () => {
+  test('can cancel a call, which interrupts the code and keeps the variables', async () => {
     await agent.execute('kept = 4');
     const caller = new AbortController();
     const call = agent.execute(`inside = 5\n${TICK('cancelled')}`, {}, { signal: caller.signal });
@@ -99,7 +99,7 @@ describe.each(['legacy', 'modern'] as const)('the caller, in the %s protocol,', 
     expect(structured).toMatchObject({ outcome: 'cancelled', variables_survived: true, reason: { code: 'cancelled' } });
   });
 
-  test('cancels a call that waits for its turn: it never runs', async () => {
+  test('can cancel a call that waits for its turn, which then never runs', async () => {
     const first = await agent.execute(TICK('first'), { background: true });
     const caller = new AbortController();
     const call = agent.execute('open("never", "w")', {}, { signal: caller.signal });
@@ -110,7 +110,7 @@ describe.each(['legacy', 'modern'] as const)('the caller, in the %s protocol,', 
     expect((await agent.execute('os.path.exists("never")')).text).toBe('False');
   });
 
-  test('is told the last of the output while the code runs', async () => {
+  test('gets the latest output while the code runs', async () => {
     const told: string[] = [];
     const go = join(folder, 'go-on');
     const answer = agent.execute(
@@ -172,7 +172,7 @@ describe('a call whose interpreter is still being started', () => {
   });
 });
 
-describe('the background', () => {
+describe('in the background,', () => {
   test('a call returns its number at once, and its output is read as it comes', async () => {
     const steps = [0, 1, 2].map((step) => join(cwd, `step${step}`));
     const started = await agent.execute(
@@ -244,8 +244,8 @@ describe('the background', () => {
   });
 });
 
-describe('what the code leaves', () => {
-  test('processes end with the call and are named', async () => {
+describe('after a call,', () => {
+  test('the processes that it left running are ended and named', async () => {
     const answer = await agent.execute(`
 os.system("sleep 311 &")
 a = subprocess.Popen(["sleep", "322"])
@@ -263,7 +263,7 @@ print(a.pid, b.pid, c.pid)`);
     await waitFor('all have ended', () => !processesOf(home.root).some(({ command }) => command.startsWith('sleep')));
   });
 
-  test('endless output ends with a reason, and the session goes on', async () => {
+  test('endless output has ended it with a reason, and the session goes on', async () => {
     const answer = await agent.execute('kept = 6\nwhile True: print("y" * 99)', { timeout: 200 });
     expect(answer.structured).toMatchObject({
       outcome: 'error',

@@ -1,4 +1,4 @@
-/** An agent that looks inside the model that ships, over stdio, from attach to verdict. */
+/** Lets an agent look inside the model that ships, over stdio, from attach to verdict. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ async function capture(agent: Agent, folder: string, name: string, rows?: DemoQu
 }
 
 test(
-  'goes from attach to a verdict that is causal, with a report',
+  'an agent gets from attach to a causal verdict with a report',
   async () => {
     const cwd = home.project();
     const agent = await startAgent({ home, cwd });
@@ -94,8 +94,8 @@ test(
   PATIENCE,
 );
 
-describe('without an attach', () => {
-  test('the model that ships is there, and the answer says so', async () => {
+describe('an agent that attaches nothing', () => {
+  test('works on the model that ships, and the answer says so', async () => {
     const agent = await startAgent({ home, cwd: home.project(), env: { XDG_DATA_HOME: join(home.root, 'other') } });
     const { structured } = await agent.call('colab_status');
     expect(structured).toMatchObject({ model_id: 'demo', lab_note: expect.stringContaining('No lab was attached') });
@@ -103,12 +103,12 @@ describe('without an attach', () => {
   });
 });
 
-describe('what cannot be done is an error with a way out', () => {
+describe('attaching', () => {
   test.each([
-    ['a folder that is not there', { endpoint: './none' }, /no folder/],
-    ['a name that is nothing', { endpoint: 'no model at all' }, /Give demo, a folder/],
-    ['a lab that is not there', { endpoint: 'http://127.0.0.1:9', token: 'x' }, /cuvette lab serve/],
-  ])('%s', async (_, args, message) => {
+    ['a folder that does not exist', { endpoint: './none' }, /no folder/],
+    ['a name that no model has', { endpoint: 'no model at all' }, /Give demo, a folder/],
+    ['a lab that does not answer', { endpoint: 'http://127.0.0.1:9', token: 'x' }, /cuvette lab serve/],
+  ])('%s is an error that says what to do', async (_, args, message) => {
     const agent = await startAgent({ home, cwd: home.project() });
     const answer = await agent.call('colab_attach', { session_name: 'mine', ...args });
     expect(answer.isError).toBe(true);
@@ -118,7 +118,7 @@ describe('what cannot be done is an error with a way out', () => {
   });
 });
 
-test('a call that is given up ends, and leaves no half capture', async () => {
+test('a call to the lab that is cancelled ends and leaves no half capture', async () => {
   const cwd = home.project();
   const agent = await startAgent({ home, cwd });
   const data = join(home.data, 'lab');

@@ -1,4 +1,4 @@
-/** A way to a server that can be cut while something is on it, that can swallow answers, and that can lead to another server afterwards. */
+/** Forwards connections to a server, and can cut them, swallow answers, or lead to another server afterwards. */
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';

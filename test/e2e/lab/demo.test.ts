@@ -1,4 +1,4 @@
-/** `cuvette lab demo`, as a newcomer runs it. */
+/** Runs `cuvette lab demo` as a newcomer would. */
 
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { PATIENCE } from './patience.ts';
 const home = useHome();
 
 test(
-  'finds one direction causal and two not, and writes what it rests on',
+  'cuvette lab demo finds one direction causal and two not, and writes what its verdicts rest on',
   async () => {
     const cwd = home.project();
     const { code, stdout, stderr } = await runCli(['lab', 'demo'], {
@@ -37,14 +37,14 @@ test(
   PATIENCE,
 );
 
-test('refuses a seed that is none', async () => {
+test('cuvette lab demo refuses a seed that is not a whole number', async () => {
   const { code, stderr } = await runCli(['lab', 'demo', '--seed', 'x'], { home, cwd: home.project() });
   expect(code).toBe(2);
   expect(stderr).toContain('--seed x is not a whole number');
 });
 
 test(
-  'leaves no temporary files when its reader has seen enough',
+  'cuvette lab demo leaves no temporary files when its reader closes the pipe',
   async () => {
     const temporary = join(home.root, 'temporary');
     mkdirSync(temporary);

@@ -1,4 +1,4 @@
-/** Programs that say what cloudflared and ngrok say, and lead nowhere: the real ones need the public internet. */
+/** Makes programs that say what cloudflared and ngrok say and lead nowhere, because the real ones need the public internet. */
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';

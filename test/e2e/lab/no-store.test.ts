@@ -1,4 +1,4 @@
-/** An agent that keeps nothing of the labs that it was told. */
+/** Runs an agent that stores nothing about the labs that it was given. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const home = useHome();
 test.each([
   ['--no-store', { args: ['--no-store'] }],
   ['CUVETTE_STORE', { env: { CUVETTE_STORE: 'off' } }],
-])('with %s, names and tokens end with the process', async (_, options) => {
+])('with %s, the names and tokens of labs end with the process', async (_, options) => {
   const { url } = await serveLab(createFakeLab().lab);
   const cwd = home.project();
   const agent = await startAgent({ home, cwd, ...options });

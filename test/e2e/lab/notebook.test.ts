@@ -1,4 +1,4 @@
-/** The notebook for Colab: every code cell runs here, with a real lab behind a tunnel that leads nowhere. */
+/** Runs every code cell of the notebook for Colab, with a real lab behind a fake tunnel. */
 
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -89,11 +89,11 @@ function makeMachine(scripts?: { before?: string; after?: string }) {
   return { cwd, npx, tunnels, path: [npx.bin, tunnels.PATH].join(delimiter) };
 }
 
-describe('the file', () => {
+describe('the notebook file', () => {
   const notebook = JSON.parse(readFileSync(NOTEBOOK, 'utf8'));
   const cells: Cell[] = notebook.cells;
 
-  test('is a notebook of format 4.5, with an id for every cell', () => {
+  test('is a notebook of format 4.5 with an id for every cell', () => {
     expect(notebook).toMatchObject({ nbformat: 4, nbformat_minor: 5, metadata: { kernelspec: { name: 'python3' } } });
     expect(new Set(cells.map(({ id }) => id)).size).toBe(cells.length);
     for (const { id, cell_type, source } of cells) {
@@ -110,7 +110,7 @@ describe('the file', () => {
 });
 
 test(
-  'from top to bottom: a lab behind a tunnel, with secrets that are never printed',
+  'the notebook runs from top to bottom with a lab behind a tunnel and never prints a secret',
   async () => {
     const { cwd, npx, tunnels, path } = makeMachine();
     const cells = ['settings', 'node', 'try', 'tunnel', 'secrets', 'start', 'news', 'stop', 'stop'];
@@ -135,7 +135,7 @@ test(
 );
 
 test(
-  'outside Colab, secrets come from the environment, and ngrok has its own',
+  'outside Colab, the notebook takes secrets from the environment and passes ngrok its token',
   async () => {
     const { cwd, npx, tunnels, path } = makeMachine();
     writeFileSync(join(cwd, 'cuvette-0.1.0.tgz'), 'as npm pack makes it');
@@ -153,8 +153,8 @@ test(
   PATIENCE,
 );
 
-describe('what goes wrong', () => {
-  test('a tunnel that fails is told with its own words, without the token that it repeats', async () => {
+describe('when the notebook cannot start a lab,', () => {
+  test('a tunnel that fails is reported in its own words, without the token that it repeats', async () => {
     const { cwd, path } = makeMachine({ before: "end(1, 'Your authtoken: ' + process.env.NGROK_AUTHTOKEN);" });
     const cells = ['settings', '!TUNNEL = "ngrok"', 'node', 'tunnel', 'secrets', 'start'];
     const { code, output } = await runCells({ cwd, path, cells, secrets: { NGROK_AUTHTOKEN } });
@@ -172,7 +172,7 @@ describe('what goes wrong', () => {
   });
 });
 
-describe('on a bare machine', () => {
+describe('on a bare machine, the notebook', () => {
   const kind = process.arch === 'arm64' ? 'linux-arm64' : 'linux-x64';
   const name = `node-v22.99.0-${kind}`;
 
@@ -205,7 +205,7 @@ describe('on a bare machine', () => {
     };
   }
 
-  test('a newer Node and the tunnel are fetched', async () => {
+  test("fetches a newer Node and the tunnel's program", async () => {
     const { cwd, path, internet } = makeBare();
     const program = join(cwd, 'program');
     writeFileSync(program, '#!/bin/sh\n');
@@ -218,7 +218,7 @@ describe('on a bare machine', () => {
     expect(output).toContain(`cloudflared is at ${join(cwd, '.cuvette-notebook', 'bin', 'cloudflared')}`);
   });
 
-  test('a Node that is not what its checksum says is not used', async () => {
+  test('does not use a Node that does not match its checksum', async () => {
     const { cwd, path, internet } = makeBare('f'.repeat(64));
     const { code, output } = await runCells({ cwd, path, cells: ['settings', 'node'], internet });
     expect(code).toBe(1);

@@ -1,4 +1,4 @@
-/** A lab that is reached from elsewhere: by a tunnel, or over TLS; and what is refused. */
+/** Reaches a lab from other machines, by a tunnel or over TLS, and checks what is refused. */
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -49,7 +49,7 @@ describe('a tunnel', () => {
   test.each([
     ['cloudflared', 'start-1.trycloudflare.com'],
     ['ngrok', 'start-1.ngrok-free.app'],
-  ])('of %s: its address is printed, answered to, and closed with the lab', async (name, host) => {
+  ])('by %s has its address printed, is answered under it, and is closed with the lab', async (name, host) => {
     const tunnels = makeTunnels(home.project());
     const env = { PATH: tunnels.PATH, NGROK_AUTHTOKEN: 'its-own', HF_TOKEN: 'hf_secret' };
     const lab = await startLab(home, ['--tunnel', name], env);
@@ -70,7 +70,7 @@ describe('a tunnel', () => {
     await gone(pid);
   });
 
-  test('that ends is told at once, and opened again; its new name is answered to, and its old one is not', async () => {
+  test('that ends is reported at once and opened again, and only its new name is answered', async () => {
     const tunnels = makeTunnels(home.project());
     const lab = await startLab(home, ['--tunnel', 'cloudflared'], { PATH: tunnels.PATH });
     kill(tunnels.last().pid);
@@ -95,7 +95,7 @@ describe('a tunnel', () => {
     await gone(tunnels.last().pid);
   });
 
-  test('that fails ends the lab, with what its program said', async () => {
+  test('that fails ends the lab with what its program said', async () => {
     const { PATH } = makeTunnels(home.project(), { before: "end(1, 'ERR failed to request quick Tunnel: 429');" });
     const args = ['lab', 'serve', '--port', '0', '--tunnel', 'cloudflared'];
     const { code, stderr, stdout } = await runCli(args, { home, cwd: home.project(), env: { PATH } });
@@ -114,8 +114,8 @@ describe('a tunnel', () => {
   });
 });
 
-describe('TLS', () => {
-  test('serves an agent that trusts the certificate, by addresses of others too', async () => {
+describe('a lab over TLS', () => {
+  test('serves an agent that trusts the certificate, while it listens on all addresses', async () => {
     const { cert, key } = makeCertificate();
     const lab = await startLab(home, ['--host', '0.0.0.0', '--tls-cert', cert, '--tls-key', key]);
     expect(lab.url, lab.cli.stderr()).toMatch(/^https:\/\/localhost:\d+$/);
@@ -156,12 +156,24 @@ describe('a lab does not start', () => {
   const { PATH } = makeTunnels(home.project());
 
   test.each([
-    ['for others without TLS', ['--host', '0.0.0.0'], /0\.0\.0\.0 is reached by others.*ssh -L.*--tunnel.*--tls-cert/s],
-    ['with a certificate alone', ['--tls-cert', mine.cert], /Give both/],
-    ['with the key of another', ['--tls-cert', mine.cert, '--tls-key', other.key], /not a certificate and its key/],
-    ['with a certificate that is not there', ['--tls-cert', 'none', '--tls-key', mine.key], /none.*ENOENT/],
-    ['with a tunnel to others', ['--tunnel', 'cloudflared', '--host', '0.0.0.0'], /leave out --host/],
-    ['with a tunnel nobody knows', ['--tunnel', 'magic'], /Give --tunnel cloudflared, ngrok or none/],
+    [
+      'on addresses that others reach without TLS',
+      ['--host', '0.0.0.0'],
+      /0\.0\.0\.0 is reached by others.*ssh -L.*--tunnel.*--tls-cert/s,
+    ],
+    ['with a certificate but no key', ['--tls-cert', mine.cert], /Give both/],
+    [
+      'with the key of another certificate',
+      ['--tls-cert', mine.cert, '--tls-key', other.key],
+      /not a certificate and its key/,
+    ],
+    ['with a certificate that does not exist', ['--tls-cert', 'none', '--tls-key', mine.key], /none.*ENOENT/],
+    [
+      'with a tunnel on an address that others reach',
+      ['--tunnel', 'cloudflared', '--host', '0.0.0.0'],
+      /leave out --host/,
+    ],
+    ['with a tunnel of an unknown kind', ['--tunnel', 'magic'], /Give --tunnel cloudflared, ngrok or none/],
   ])('%s', async (_, args, message) => {
     const { code, stderr } = await runCli(['lab', 'serve', ...args], { home, cwd: home.project(), env: { PATH } });
     expect(code).toBe(2);

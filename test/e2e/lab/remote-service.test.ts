@@ -1,4 +1,4 @@
-/** Code in a `cuvette serve` elsewhere, attached as a lab without a model: through the labs of a process, and by an agent over stdio. */
+/** Runs code in a remote `cuvette serve` that is attached as a lab without a model, through the labs of a process and by an agent over stdio. */
 
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -87,7 +87,7 @@ function joined(outputs: Output[]): Output[] {
   return all;
 }
 
-describe('code', () => {
+describe('code in a remote service', () => {
   test('keeps its variables from one run to the next, apart from those of another attachment', async () => {
     const { start } = await attach();
     const first = await start('x = 6 * 7').ended;
@@ -100,7 +100,7 @@ describe('code', () => {
     expect(other.life).not.toBe(first.life);
   });
 
-  test('is another Python, with a number of its own, once the name was detached', async () => {
+  test('runs in another Python, with a number of its own, after the name was detached', async () => {
     const { labs, start } = await attach();
     const { life } = await start('x = 6 * 7').ended;
     await labs.detach('default');
@@ -110,7 +110,7 @@ describe('code', () => {
     expect(again.life).not.toBe(life);
   });
 
-  test('has variables of its own under each name of the same service, and keeps them when a name is attached again', async () => {
+  test('has variables of its own under each name of the same service and keeps them when a name is attached again', async () => {
     const { labs, start } = await attach();
     await labs.attach('second', service.url, KEY, quiet);
     await start('x = 6 * 7').ended;
@@ -122,7 +122,7 @@ describe('code', () => {
     expect(again.printed()).toBe('42\n');
   });
 
-  test('tells what it shows as it is shown, in its order', async () => {
+  test('streams what it shows as it is shown, in order', async () => {
     const { start } = await attach();
     const gate = createGate('order');
     const run = start(
@@ -156,7 +156,7 @@ describe('code', () => {
     ['the end of its Python', 'import os; os._exit(7)', {}, { status: 'death', death: { exit: 7, signal: null } }],
     ['a crash', 'import os; os.kill(os.getpid(), 11)', {}, { status: 'death', death: { signal: 'SIGSEGV' } }],
     ['too much output', 'while True: print("x" * 99)', { limit: 5000 }, { stopped: { why: 'output-limit' } }],
-  ])('ended by %s says so', async (_, code, more, expected) => {
+  ])('that is ended by %s says so', async (_, code, more, expected) => {
     const { ending } = await (await attach()).start(code, more).ended;
     expect(ending).toMatchObject(expected);
   });
@@ -174,7 +174,7 @@ describe('code', () => {
     expect(after.printed()).toBe('1\n');
   });
 
-  test('that waits for another of the same attachment can be stopped before it runs, at once', async () => {
+  test('that waits for another run of the same attachment can be stopped at once, before it runs', async () => {
     const { start, call } = await attach();
     const gate = createGate('waiting');
     const first = start(gate.code, { run: 'first' });
@@ -196,7 +196,7 @@ describe('code', () => {
     });
   });
 
-  test('whose caller gives up does not go on there', async () => {
+  test('does not go on when its caller cancels', async () => {
     const { start, call } = await attach();
     const gate = createGate('given-up');
     const patience = new AbortController();
@@ -209,7 +209,7 @@ describe('code', () => {
     expect(variables).toEqual(expect.arrayContaining([expect.objectContaining({ name: 'os' })]));
   });
 
-  test('has variables to list and to forget', async () => {
+  test('has variables that can be listed and deleted', async () => {
     const { start, call } = await attach();
     expect(await call('list_variables')).toEqual({ variables: [] });
     await start('n = [1, 2, 3]').ended;
@@ -236,7 +236,7 @@ describe('a lost connection', () => {
     expect(run.printed()).toBe('before\nafter\n');
   });
 
-  test('to a service that is restarted meanwhile, too', async () => {
+  test('to a service that is restarted meanwhile is made again too', async () => {
     const home = createHome();
     onTestFinished(() => endHome(home));
     const before = await startService({ home, env });
@@ -255,7 +255,7 @@ describe('a lost connection', () => {
     await after.stop();
   });
 
-  test('that died between two runs does not hurt', async () => {
+  test('between two runs does no harm', async () => {
     const proxy = await startCutProxy(service.url);
     const { start } = await attach(proxy.url);
     await start('x = 1').ended;
@@ -265,7 +265,7 @@ describe('a lost connection', () => {
     expect(run.printed()).toBe('1\n');
   });
 
-  test('before anything was heard of the code is joined, and the code runs once', async () => {
+  test('before the first event of the code is resumed, and the code runs once', async () => {
     const proxy = await startCutProxy(service.url);
     const { start } = await attach(proxy.url);
     await start('runs = 0').ended;
@@ -279,7 +279,7 @@ describe('a lost connection', () => {
     expect(run.printed()).toBe('1\n');
   });
 
-  test('that stays away for a while before anything was heard of the code is joined, too', async () => {
+  test('that stays lost for a while before the first event of the code is resumed too', async () => {
     const proxy = await startCutProxy(service.url);
     const { start } = await attach(proxy.url);
     const gate = createGate('away');
@@ -295,7 +295,7 @@ describe('a lost connection', () => {
     expect(run.printed()).toBe('once\n');
   });
 
-  test('to a service that is gone is an error, which says what to do', async () => {
+  test('to a service that is gone is an error that says what to do', async () => {
     const proxy = await startCutProxy(service.url);
     const { start } = await attach(proxy.url);
     proxy.leadTo('http://127.0.0.1:1');
@@ -307,7 +307,7 @@ describe('a lost connection', () => {
   });
 });
 
-test('a session that the service has forgotten is replaced, and the code is told so', async () => {
+test('a session that the remote service has forgotten is replaced, and the output says so', async () => {
   const { start, call } = await attach();
   const gate = createGate('forgotten');
   const first = start(`x = 1\n${gate.code}`);
@@ -321,8 +321,8 @@ test('a session that the service has forgotten is replaced, and the code is told
   expect(second.printed()).toContain('has forgotten the session');
 });
 
-describe('attaching', () => {
-  test('says that there is no model, in the form of every lab', async () => {
+describe('attaching a service', () => {
+  test('reports that there is no model, in the form of every lab', async () => {
     const { call } = await attach();
     const health = await call('colab_status');
     expect(status.output.parse(health)).toMatchObject({ ok: true, model_id: 'none', engine: 'none' });
@@ -330,7 +330,7 @@ describe('attaching', () => {
   });
 
   test.each(['capture_acts', 'train_probe', 'list_probes', 'causality_protocol'])(
-    '%s is refused',
+    'that runs code alone does not offer %s, which is refused',
     async (primitive) => {
       const { call } = await attach();
       await expect(call(primitive)).rejects.toMatchObject({
@@ -342,7 +342,7 @@ describe('attaching', () => {
 
   test.each([
     ['without a key', undefined],
-    ['with a wrong one', 'wrong'],
+    ['with a wrong key', 'wrong'],
   ])('%s is refused', async (_, token) => {
     const data = temporaryFolder();
     const labs = createLabs({ data, cache: data, project: data });
@@ -353,7 +353,7 @@ describe('attaching', () => {
     expect(existsSync(join(data, 'lab'))).toBe(false);
   });
 
-  test('something else that calls itself healthy says so', async () => {
+  test('that calls itself healthy but is not Cuvette is refused with the reason', async () => {
     const other = createServer((_, response) => response.end('{"status":"healthy"}'));
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void other.close());
@@ -363,7 +363,7 @@ describe('attaching', () => {
     });
   });
 
-  test('leaves the address and, apart from it, the key; closing ends the Python there', async () => {
+  test('stores the address and, apart from it, the key, and closing ends the Python there', async () => {
     const { labs, data, start } = await attach();
     const gate = createGate('left');
     const run = start(gate.code);
@@ -381,7 +381,7 @@ describe('attaching', () => {
   });
 });
 
-test('an agent runs code there by execute, stops it, lists and resets', async () => {
+test('an agent runs, stops, lists and resets code in a remote service', async () => {
   const agent = await startAgent({ home: laptop, cwd: laptop.project() });
   const attached = await agent.call('colab_attach', { endpoint: service.url, token: KEY });
   expect(attached.structured, attached.text).toMatchObject({ ok: true, health: { engine: 'none' } });

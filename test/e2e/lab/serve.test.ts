@@ -1,4 +1,4 @@
-/** A lab that is served, and an agent that attaches it by its URL and token. */
+/** Serves a lab, which an agent attaches by its URL and token. */
 
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { startLab, stopLab } from './start-lab.ts';
 const home = useHome();
 
 test(
-  'an agent captures, trains, steers and gets a verdict there as it would here',
+  'an agent captures, trains, steers and gets a verdict in a served lab as it would in a local one',
   async () => {
     const lab = await startLab(home);
     const cwd = home.project();
@@ -63,8 +63,8 @@ test(
   PATIENCE,
 );
 
-describe('the token', () => {
-  test('is asked of everybody', async () => {
+describe('the token of a lab', () => {
+  test('is required of every caller', async () => {
     const lab = await startLab(home);
     expect((await fetch(`${lab.url}/health`)).status).toBe(401);
     expect((await fetch(`${lab.url}/health`, { headers: { authorization: 'Bearer wrong' } })).status).toBe(401);
@@ -73,7 +73,7 @@ describe('the token', () => {
     await stopLab(lab);
   });
 
-  test('can be in a file, and is then not printed', async () => {
+  test('can come from a file and is then not printed', async () => {
     const file = join(home.project(), 'token');
     const lab = await startLab(home, ['--token-file', file]);
     const token = readFileSync(file, 'utf8').trim();
@@ -86,7 +86,7 @@ describe('the token', () => {
   test.each([
     ['others can read', 0o644, /can read or change the token in token, .*chmod 600 token/],
     ['its owner alone can read', 0o600, /^(?!.*can read or change)/s],
-  ])('in a file that %s is taken, with a word if that is a danger', async (_, mode, said) => {
+  ])('in a file that %s is accepted, with a warning if others can read it', async (_, mode, said) => {
     const cwd = home.project();
     writeFileSync(join(cwd, 'token'), 'a-token-of-my-own\n');
     chmodSync(join(cwd, 'token'), mode);
@@ -97,7 +97,7 @@ describe('the token', () => {
     expect(stderr).not.toContain('a-token-of-my-own');
   });
 
-  test('can be in the environment, and is then not printed', async () => {
+  test('can come from the environment and is then not printed', async () => {
     const token = 'a-token-of-my-own';
     const lab = await startLab(home, [], { CUVETTE_LAB_TOKEN: token });
     expect(lab.cli.stdout()).toContain('token="the value of CUVETTE_LAB_TOKEN"');
@@ -106,7 +106,7 @@ describe('the token', () => {
     await stopLab(lab);
   });
 
-  test('from the environment has a length, and is not told if it is wrong', async () => {
+  test('from the environment is refused if it is too short, without being shown', async () => {
     const env = { CUVETTE_LAB_TOKEN: 'too-short' };
     const { code, stderr } = await runCli(['lab', 'serve'], { home, cwd: home.project(), env });
     expect(code).toBe(2);
@@ -122,13 +122,13 @@ describe('a lab does not start', () => {
     [['--port', '99999'], 2, /port/],
     [['--engine', 'magic'], 2, /--engine: .*"torch".*\. Run: cuvette help/],
     [['--token-file', '.'], 2, /The token cannot be read from \.: EISDIR.*Give a file/],
-  ])('with %j', async (args, code, message) => {
+  ])('with the arguments %j', async (args, code, message) => {
     const result = await runCli(['lab', 'serve', ...args], { home, cwd: home.project() });
     expect(result.code).toBe(code);
     expect(result.stderr).toMatch(message);
   });
 
-  test('without a command, and says which there are', async () => {
+  test('without a command, and says which commands there are', async () => {
     const result = await runCli(['lab'], { home, cwd: home.project() });
     expect(result.code).toBe(2);
     expect(result.stderr).toContain('cuvette lab demo');

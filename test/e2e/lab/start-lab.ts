@@ -1,4 +1,4 @@
-/** `cuvette lab serve` as a user starts it, with the model that ships. */
+/** Starts `cuvette lab serve` as a user does, with the model that ships. */
 
 import { type Home, kill, type RunningCli, startCli, waitFor } from '../harness.ts';
 import { PATIENCE } from './patience.ts';
