@@ -41,6 +41,8 @@ interface State extends Image {
 const PASSED_ON =
   /^(https?_proxy|no_proxy|all_proxy|npm_config_(registry|cafile)|pip_.*|ssl_cert_.*|node_extra_ca_certs)$/i;
 
+const HEARTBEAT_MS = 60_000;
+
 export async function buildImage(options: BuildOptions): Promise<Image> {
   const stages = parseDockerfile(readFileSync(join(options.context, 'Dockerfile'), 'utf8'));
   const files = contextFiles(options.context);
@@ -140,7 +142,9 @@ export async function buildImage(options: BuildOptions): Promise<Image> {
       ...(uid === 0 && { [join(homedir(), '.npm')]: '/root/.npm' }),
     };
     const child = startInside({ root, argv: [...shell, command], cwd, env, uid, gid, binds });
-    const { code, stdout, stderr } = await endOf(child, options.say);
+    // The step that builds for Go and C++ does so behind all other work, and prints nothing meanwhile.
+    const heartbeat = setInterval(() => options.say(`still at: RUN ${command.slice(0, 100)}`), HEARTBEAT_MS);
+    const { code, stdout, stderr } = await endOf(child, options.say).finally(() => clearInterval(heartbeat));
     if (code !== 0)
       throw new Error(`RUN ${command}\nended with ${code}:\n${stdout.slice(-2000)}\n${stderr.slice(-4000)}`);
   }
