@@ -6,7 +6,7 @@ import type { SessionStore } from '../../src/sessions/session-store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import {
   type FakeZygotes,
-  fakeResources,
+  fakeSessionOptions,
   fakeZygotes,
   LIMITS,
   runAtOnce,
@@ -28,21 +28,12 @@ function openSession(earlier?: Partial<Server> & { limits?: Partial<SessionLimit
   const folder = earlier?.folder ?? temporaryFolder();
   const store = earlier?.store ?? temporaryStore(folder);
   const zygotes = earlier?.zygotes ?? fakeZygotes();
-  const { runtime, environment, programs, linger } = fakeResources(folder, zygotes, store);
   const session = createSession({
+    ...fakeSessionOptions(folder, zygotes, store),
     id: ID,
-    project: folder,
     folder: join(folder, 'session'),
-    seen: folder,
-    mountsWorkspace: false,
     env: {},
     limits: { ...LIMITS, ...earlier?.limits },
-    runtime,
-    environment,
-    programs,
-    linger,
-    store,
-    zygotes,
   });
   return { session, zygotes, store, folder };
 }
