@@ -296,6 +296,13 @@ describe('the MCP tool', () => {
     };
   }
 
+  /** The interpreter that was added runs confined, or not at all; then it is removed. */
+  async function expectConfined(call: Awaited<ReturnType<typeof connect>>, interpreter: string) {
+    const { isError, text } = await call('execute', { code: 'open("/proc/self/status").read()', interpreter });
+    if (!isError) expect(text).toContain('Seccomp:\\t2');
+    await call('stop_interpreter', { name: interpreter, remove: true });
+  }
+
   test.each(['/mnt/data/evil', 'evil', './evil', '/tmp/evil', '/proc/self/exe', '/bin/sh'])(
     'add_interpreter runs nothing outside the sandbox when it is given %s',
     async (python_path) => {
@@ -304,12 +311,7 @@ describe('the MCP tool', () => {
       const write = `import os\nfor path in ("/mnt/data/evil", "/tmp/evil"):\n    open(path, "w").write(${JSON.stringify(script)}); os.chmod(path, 0o755)`;
       await call('execute', { code: write });
       await call('add_interpreter', { name: 'evil', python_path, env: { LD_PRELOAD: '/mnt/data/x.so' } });
-      const { isError, text } = await call('execute', {
-        code: 'open("/proc/self/status").read()',
-        interpreter: 'evil',
-      });
-      if (!isError) expect(text).toContain('Seccomp:\\t2');
-      await call('stop_interpreter', { name: 'evil', remove: true });
+      await expectConfined(call, 'evil');
     },
   );
 
@@ -320,12 +322,7 @@ describe('the MCP tool', () => {
     for (const python_path of ['/usr/bin/python3', join(outside, 'python'), `${outside}/../outside/python`]) {
       const startup_script = `open("${escaped}-startup", "w")`;
       await call('add_interpreter', { name: 'host', python_path, cwd: '/', startup_script, save: true });
-      const { isError, text } = await call('execute', {
-        code: 'open("/proc/self/status").read()',
-        interpreter: 'host',
-      });
-      if (!isError) expect(text).toContain('Seccomp:\\t2');
-      await call('stop_interpreter', { name: 'host', remove: true });
+      await expectConfined(call, 'host');
     }
   });
 

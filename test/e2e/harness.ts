@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, delimiter, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type CallToolResult, Client, type RequestOptions } from '@modelcontextprotocol/client';
@@ -372,19 +373,24 @@ export function startCli(
 ): RunningCli {
   const [program = '', ...before] = command;
   const child = spawn(program, [...before, ...args], { cwd, env: home.env(env), stdio: 'pipe', timeout });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
+  const { stdout, stderr } = collectOutput(child);
   child.stdin.on('error', () => {}).end(input ?? '');
   const done = new Promise<CliResult>((resolve) => {
-    child.once('close', (code) => resolve({ code, stdout, stderr }));
+    child.once('close', (code) => resolve({ code, stdout: stdout(), stderr: stderr() }));
   });
-  return { child, stdout: () => stdout, stderr: () => stderr, done };
+  return { child, stdout, stderr, done };
+}
+
+/** What a process has written so far. */
+export function collectOutput(child: { stdout: Readable; stderr: Readable }): { stdout(): string; stderr(): string } {
+  const collect = (stream: Readable) => {
+    let written = '';
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      written += text;
+    });
+    return () => written;
+  };
+  return { stdout: collect(child.stdout), stderr: collect(child.stderr) };
 }
 
 export function runCli(args: string[], options: CliOptions): Promise<CliResult> {

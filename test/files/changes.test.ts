@@ -1,26 +1,17 @@
 /** What a call has done to its workspace, also where code changes it while it is looked at. */
 
 import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { compareSnapshots, takeSnapshot } from '../../src/files/changes.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
 import { repeat } from './hostile.ts';
+import { createWorkspace } from './workspace.ts';
 
 /** A workspace with as many files, and beside it a folder that nothing may reach. */
 function open(count: number) {
-  const folder = temporaryFolder();
-  const root = join(folder, 'workspace');
-  const outside = join(folder, 'outside');
-  mkdirSync(root);
-  mkdirSync(outside);
-  writeFileSync(join(outside, 'secret.txt'), 'secret');
-  const put = (name: string, text = '') => {
-    mkdirSync(dirname(join(root, name)), { recursive: true });
-    writeFileSync(join(root, name), text);
-  };
-  for (let index = 0; index < count; index++) put(`many/file-${index}`);
-  return { root, outside, put };
+  const workspace = createWorkspace();
+  for (let index = 0; index < count; index++) workspace.put(`many/file-${index}`);
+  return workspace;
 }
 
 const namesIn = async (root: string) =>

@@ -20,6 +20,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { type FileStore, openFileStore, type StoredFile } from '../../src/files/file-store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { repeat } from './hostile.ts';
+import { createWorkspace } from './workspace.ts';
 
 const SESSION = 'S'.repeat(21);
 
@@ -48,22 +49,6 @@ function receive(store: FileStore, different: Partial<Receive> = {}): Promise<St
     source: chunks('hello ', 'world'),
     ...different,
   });
-}
-
-/** A workspace, and beside it a folder that nothing may reach. */
-function workspace(): { root: string; outside: string; put: (name: string, text: string) => string } {
-  const folder = temporaryFolder();
-  const root = join(folder, 'workspace');
-  const outside = join(folder, 'outside');
-  mkdirSync(root);
-  mkdirSync(outside);
-  writeFileSync(join(outside, 'secret.txt'), 'secret');
-  const put = (name: string, text: string) => {
-    mkdirSync(dirname(join(root, name)), { recursive: true });
-    writeFileSync(join(root, name), text);
-    return join(root, name);
-  };
-  return { root, outside, put };
 }
 
 function makeFifo(path: string): void {
@@ -179,7 +164,7 @@ describe('receiving an uploaded file', () => {
 describe('keeping an output', () => {
   it('copies the file as it is, whatever happens to it later', async () => {
     const { store } = open();
-    const { put } = workspace();
+    const { put } = createWorkspace();
     const path = put('out/plot.png', 'pixels');
     const file = await keep(store, path, 'out/plot.png');
     writeFileSync(path, 'changed');
@@ -190,7 +175,7 @@ describe('keeping an output', () => {
 
   it('keeps the content of a hard link', async () => {
     const { store } = open();
-    const { root, put } = workspace();
+    const { root, put } = createWorkspace();
     linkSync(put('a.txt', 'same'), join(root, 'b.txt'));
     const file = await keep(store, join(root, 'b.txt'), 'b.txt');
     writeFileSync(join(root, 'a.txt'), 'diff');
@@ -200,7 +185,7 @@ describe('keeping an output', () => {
 
   it('does not take over the mode of the file', async () => {
     const { store } = open();
-    const { put } = workspace();
+    const { put } = createWorkspace();
     const path = put('run.sh', 'x');
     chmodSync(path, 0o4777);
     const file = await keep(store, path, 'run.sh');
@@ -209,7 +194,7 @@ describe('keeping an output', () => {
 
   it('refuses symlinks, to a file or on the way to it', async () => {
     const { store, folder } = open();
-    const { root, outside } = workspace();
+    const { root, outside } = createWorkspace();
     symlinkSync(join(outside, 'secret.txt'), join(root, 'link.txt'));
     symlinkSync(outside, join(root, 'folder'));
     symlinkSync('/nowhere', join(root, 'dangling'));
@@ -221,7 +206,7 @@ describe('keeping an output', () => {
 
   it('refuses FIFOs, devices, sockets and folders without waiting for them', async () => {
     const { store, folder } = open();
-    const { root } = workspace();
+    const { root } = createWorkspace();
     makeFifo(join(root, 'fifo'));
     mkdirSync(join(root, 'sub'));
     const socket = join(root, 'socket');
@@ -235,13 +220,13 @@ describe('keeping an output', () => {
 
   it('says so when the file is gone', async () => {
     const { store } = open();
-    const { root } = workspace();
+    const { root } = createWorkspace();
     await expect(keep(store, join(root, 'x.txt'), 'x.txt')).rejects.toMatchObject({ code: 'unknown_file' });
   });
 
   it('refuses a sparse file that is larger than the limit without reading it', async () => {
     const { store, folder } = open();
-    const { put } = workspace();
+    const { put } = createWorkspace();
     const path = put('huge.bin', '');
     truncateSync(path, 5_000_000_000_000);
     await expect(keep(store, path, 'huge.bin', 1_000_000)).rejects.toMatchObject({ code: 'too_large' });
@@ -250,7 +235,7 @@ describe('keeping an output', () => {
 
   it('ends when the file is cut short in the middle of the copy', async () => {
     const { store } = open();
-    const { put } = workspace();
+    const { put } = createWorkspace();
     const path = put('shrinking.bin', '');
     truncateSync(path, 300_000_000);
     const kept = keep(store, path, 'shrinking.bin');
@@ -261,7 +246,7 @@ describe('keeping an output', () => {
 
   it('gives large files an etag that does not cost a reading', async () => {
     const { store } = open();
-    const { put } = workspace();
+    const { put } = createWorkspace();
     const path = put('large.bin', '');
     truncateSync(path, 65 * 1024 * 1024);
     const file = await keep(store, path, 'large.bin');
@@ -273,7 +258,7 @@ describe('keeping an output', () => {
 describe('copying a stored file into a workspace', () => {
   it('makes the folders on the way, and replaces what is there', async () => {
     const { store } = open();
-    const { root, put } = workspace();
+    const { root, put } = createWorkspace();
     const file = await receive(store);
     await store.copyIntoWorkspace(file, root, 'deep/er/a.txt');
     put('deep/b.txt', 'old');
@@ -286,7 +271,7 @@ describe('copying a stored file into a workspace', () => {
 
   it('gives read-only files a mode that says so, and can replace them', async () => {
     const { store } = open();
-    const { root } = workspace();
+    const { root } = createWorkspace();
     const file = await receive(store, { readOnly: true });
     await store.copyIntoWorkspace(file, root, 'a.txt');
     await store.copyIntoWorkspace(file, root, 'a.txt');
@@ -295,7 +280,7 @@ describe('copying a stored file into a workspace', () => {
 
   it('leaves the stored bytes alone when the copy is changed', async () => {
     const { store } = open();
-    const { root } = workspace();
+    const { root } = createWorkspace();
     const file = await receive(store);
     await store.copyIntoWorkspace(file, root, 'a.txt');
     writeFileSync(join(root, 'a.txt'), 'changed');
@@ -304,7 +289,7 @@ describe('copying a stored file into a workspace', () => {
 
   it('replaces a symlink instead of writing through it', async () => {
     const { store } = open();
-    const { root, outside } = workspace();
+    const { root, outside } = createWorkspace();
     const file = await receive(store);
     symlinkSync(join(outside, 'secret.txt'), join(root, 'a.txt'));
     symlinkSync(join(outside, 'new.txt'), join(root, 'b.txt'));
@@ -319,7 +304,7 @@ describe('copying a stored file into a workspace', () => {
 
   it('replaces a hard link instead of writing through it', async () => {
     const { store } = open();
-    const { root, outside } = workspace();
+    const { root, outside } = createWorkspace();
     linkSync(join(outside, 'secret.txt'), join(root, 'a.txt'));
     await store.copyIntoWorkspace(await receive(store), root, 'a.txt');
     expect(readFileSync(join(outside, 'secret.txt'), 'utf8')).toBe('secret');
@@ -328,7 +313,7 @@ describe('copying a stored file into a workspace', () => {
 
   it('replaces a FIFO without waiting for a reader', async () => {
     const { store } = open();
-    const { root } = workspace();
+    const { root } = createWorkspace();
     makeFifo(join(root, 'a.txt'));
     await store.copyIntoWorkspace(await receive(store), root, 'a.txt');
     expect(readFileSync(join(root, 'a.txt'), 'utf8')).toBe('hello world');
@@ -336,7 +321,7 @@ describe('copying a stored file into a workspace', () => {
 
   it('refuses to go through a symlink, and names it', async () => {
     const { store } = open();
-    const { root, outside, put } = workspace();
+    const { root, outside, put } = createWorkspace();
     const file = await receive(store);
     symlinkSync(outside, join(root, 'out'));
     put('real/x', '');
@@ -357,7 +342,7 @@ describe('copying a stored file into a workspace', () => {
 
   it('refuses when a file or a FIFO stands where a folder is needed, or a folder where the file goes', async () => {
     const { store } = open();
-    const { root, put } = workspace();
+    const { root, put } = createWorkspace();
     const file = await receive(store);
     put('plain', 'text');
     put('full/x', '');
@@ -382,7 +367,7 @@ describe('copying a stored file into a workspace', () => {
     'writes nothing outside while code swaps a folder for a symlink all the time',
     async () => {
       const { store } = open();
-      const { root, outside } = workspace();
+      const { root, outside } = createWorkspace();
       const file = await receive(store);
       const swap = [
         'fs.mkdirSync(d)',

@@ -230,6 +230,13 @@ export function fakeResources(
   };
 }
 
+/** What a session is given by its server, with the project for its workspace. */
+export function fakeSessionOptions(folder: string, zygotes: Zygotes, store: SessionStore) {
+  const { runtime, environment, programs, linger } = fakeResources(folder, zygotes, store);
+  const folders = { project: folder, seen: folder, mountsWorkspace: false };
+  return { ...folders, runtime, environment, programs, linger, store, zygotes };
+}
+
 /** Milliseconds after which a test that would hang is ended. */
 const LONGEST_WAIT = 60_000;
 

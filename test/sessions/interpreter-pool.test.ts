@@ -2,27 +2,18 @@ import { describe, expect, it } from 'vitest';
 import type { LabInterpreters } from '../../src/sessions/interpreter-catalog.ts';
 import { createInterpreterPool, type InterpreterPool, type PoolOptions } from '../../src/sessions/interpreter-pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { fakeResources, fakeZygotes, PYTHON, temporaryStore } from './fake-keepers.ts';
+import { fakeSessionOptions, fakeZygotes, PYTHON, temporaryStore } from './fake-keepers.ts';
 
 function openPool(given: Partial<PoolOptions> = {}) {
   const folder = temporaryFolder();
   const zygotes = fakeZygotes();
   const store = given.store ?? temporaryStore(folder);
-  const { runtime, environment, programs, linger } = fakeResources(folder, zygotes, store);
   const opened: string[] = [];
   const options: PoolOptions = {
+    ...fakeSessionOptions(folder, zygotes, store),
     session: 'session-1',
-    project: folder,
     folder,
-    seen: folder,
-    mountsWorkspace: false,
     env: { PATH: '/bin' },
-    runtime,
-    environment,
-    programs,
-    linger,
-    store,
-    zygotes,
     ...given,
   };
   const open = (more: Partial<PoolOptions> = {}): InterpreterPool =>

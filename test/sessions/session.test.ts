@@ -5,8 +5,9 @@ import { createSession, type Session, type SessionLimits } from '../../src/sessi
 import type { SessionStore } from '../../src/sessions/session-store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import {
+  type FakeKeeper,
   type FakeZygotes,
-  fakeResources,
+  fakeSessionOptions,
   fakeZygotes,
   LIMITS,
   runAtOnce,
@@ -28,21 +29,12 @@ function openSession(earlier?: Partial<Server> & { limits?: Partial<SessionLimit
   const folder = earlier?.folder ?? temporaryFolder();
   const store = earlier?.store ?? temporaryStore(folder);
   const zygotes = earlier?.zygotes ?? fakeZygotes();
-  const { runtime, environment, programs, linger } = fakeResources(folder, zygotes, store);
   const session = createSession({
+    ...fakeSessionOptions(folder, zygotes, store),
     id: ID,
-    project: folder,
     folder: join(folder, 'session'),
-    seen: folder,
-    mountsWorkspace: false,
     env: {},
     limits: { ...LIMITS, ...earlier?.limits },
-    runtime,
-    environment,
-    programs,
-    linger,
-    store,
-    zygotes,
   });
   return { session, zygotes, store, folder };
 }
@@ -383,15 +375,21 @@ describe('acknowledging events', () => {
 });
 
 describe('what a dead server left', () => {
-  it('goes on in the next one: code that runs is followed to its end, and no output is lost or doubled', async () => {
-    const first = openReadySession();
+  /** Starts code that prints this and goes on, and waits until what it printed is recorded. */
+  async function runUntilRecorded({ session, zygotes }: Server, printed: string): Promise<FakeKeeper> {
     fakeTimers();
-    first.session.execute({ code: 'wait' });
-    await until(() => first.zygotes.keepers.length > 0 && first.zygotes.last().executed.length === 1);
-    const keeper = first.zygotes.last();
-    keeper.print('one\n');
+    session.execute({ code: 'wait' });
+    await until(() => zygotes.keepers.length > 0 && zygotes.last().executed.length === 1);
+    const keeper = zygotes.last();
+    keeper.print(printed);
     vi.advanceTimersByTime(300);
     await until(() => keeper.acknowledged.length === 1);
+    return keeper;
+  }
+
+  it('goes on in the next one: code that runs is followed to its end, and no output is lost or doubled', async () => {
+    const first = openReadySession();
+    const keeper = await runUntilRecorded(first, 'one\n');
     keeper.print('two\n'); // Not written: the server is killed now.
     const { session } = openSession(first);
     const execution = session.execution(1);
@@ -406,14 +404,11 @@ describe('what a dead server left', () => {
 
   it('and had recorded before its acknowledgement arrived is not recorded again', async () => {
     const first = openReadySession();
-    fakeTimers();
-    first.session.execute({ code: 'wait' });
-    await until(() => first.zygotes.keepers.length > 0 && first.zygotes.last().executed.length === 1);
-    const keeper = first.zygotes.last();
-    keeper.losesAcknowledgements = true;
-    keeper.print('once\n');
-    vi.advanceTimersByTime(300);
-    await until(() => keeper.acknowledged.length === 1);
+    first.zygotes.onSpawn = (keeper) => {
+      runAtOnce(keeper);
+      keeper.losesAcknowledgements = true;
+    };
+    const keeper = await runUntilRecorded(first, 'once\n');
     const { session } = openSession(first);
     await until(() => session.pending().length === 1);
     const [resumed] = session.pending();
@@ -424,13 +419,7 @@ describe('what a dead server left', () => {
   it('in a file is cut to what was recorded, so that no output stands there twice', async () => {
     const first = openSession({ limits: { outputLimit: 10 } });
     first.zygotes.onSpawn = runAtOnce;
-    fakeTimers();
-    first.session.execute({ code: 'wait' });
-    await until(() => first.zygotes.keepers.length > 0 && first.zygotes.last().executed.length === 1);
-    const keeper = first.zygotes.last();
-    keeper.print('0123456789abcdef\n');
-    vi.advanceTimersByTime(300);
-    await until(() => keeper.acknowledged.length === 1);
+    const keeper = await runUntilRecorded(first, '0123456789abcdef\n');
     keeper.print('more\n');
     await first.session.execution(1).transcript.flush(); // In the file, and not in the record.
     const { session } = openSession({ ...first, limits: { outputLimit: 10 } });

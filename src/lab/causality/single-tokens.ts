@@ -9,15 +9,13 @@ export interface Token {
   text: string;
 }
 
+type Likelihood = (token: number) => number;
+
 /**
  * The token of each word; throws for a word that is several. A word is tried with and without a leading space; if both are single tokens, the
  * one with the higher likelihood is taken.
  */
-export async function tokensOf(
-  engine: Engine,
-  words: readonly string[],
-  likelihood: (token: number) => number,
-): Promise<Token[]> {
+export async function tokensOf(engine: Engine, words: readonly string[], likelihood: Likelihood): Promise<Token[]> {
   const found = await Promise.all(words.map((word) => singleToken(engine, word, likelihood)));
   const tokens = new Map<number, Token>();
   for (const [i, token] of found.entries()) {
@@ -31,7 +29,7 @@ export async function tokensOf(
 export async function singleTokensOf(
   engine: Engine,
   words: readonly string[],
-  likelihood: (token: number) => number,
+  likelihood: Likelihood,
 ): Promise<Token[]> {
   const found = await Promise.all(words.map((word) => singleToken(engine, word, likelihood)));
   const tokens = found.filter((token) => token !== undefined);
@@ -42,11 +40,7 @@ export async function tokenWithText(engine: Engine, id: number): Promise<Token> 
   return { id, text: await engine.detokenize([id], { special: true }) };
 }
 
-async function singleToken(
-  engine: Engine,
-  word: string,
-  likelihood: (token: number) => number,
-): Promise<Token | undefined> {
+async function singleToken(engine: Engine, word: string, likelihood: Likelihood): Promise<Token | undefined> {
   const spaced = word.startsWith(' ');
   const variants = spaced ? [word, word.slice(1)] : [word, ` ${word}`];
   const pieces = await engine.tokenize(variants, { special: false });

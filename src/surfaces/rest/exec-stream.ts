@@ -69,7 +69,7 @@ const cancellation = createRoute({
   path: '/exec/stream',
   operationId: 'cancelCode',
   summary: 'Interrupt streamed code, by the id of its call or of one of its events',
-  request: { headers: z.object({ [STREAM_HEADERS.id]: callId.optional(), 'last-event-id': z.string().optional() }) },
+  request: join.request,
   responses: { 204: { description: 'It is interrupted; its stream tells how it ended.' } },
 });
 

@@ -6,7 +6,17 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, onTestFinished } from 'vitest';
-import { createHome, HANGS_AFTER, type Home, kill, MAIN, nameOf, processesOf, waitFor } from '../harness.ts';
+import {
+  collectOutput,
+  createHome,
+  HANGS_AFTER,
+  type Home,
+  kill,
+  MAIN,
+  nameOf,
+  processesOf,
+  waitFor,
+} from '../harness.ts';
 
 export const ID = /^[A-Za-z0-9_-]{21}$/;
 
@@ -374,21 +384,14 @@ function spawnService({ home, args = [], env = {}, cwd }: ServiceOptions) {
     env: home.env(env),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
+  const { stdout, stderr } = collectOutput(child);
   const ended = new Promise<Ended>((resolve) => {
-    child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+    child.once('close', (code, signal) => resolve({ code, signal, stdout: stdout(), stderr: stderr() }));
   });
   return {
     pid: child.pid ?? 0,
-    stdout: () => stdout,
-    stderr: () => stderr,
+    stdout,
+    stderr,
     ended,
     hasEnded: () => child.exitCode !== null || child.signalCode !== null,
     kill: (signal: NodeJS.Signals) => child.kill(signal),

@@ -44,6 +44,16 @@ function client(endpoint: string, options: Partial<RemoteOptions> = {}) {
   return { remote, told, printed, stop, context, hears };
 }
 
+/** A call that runs in the lab, and has told of its first step. */
+async function begin([name, args]: typeof KEEPS | typeof READS = KEEPS) {
+  const opened = await open();
+  const call = opened.remote.call(name, args, opened.context);
+  const there = await opened.started(0);
+  there.context.progress('one');
+  await opened.hears('one');
+  return { ...opened, call, there };
+}
+
 /** Cuts the connection, and all that follow it, until the client has given up. */
 async function loseForGood(proxy: CutProxy, call: Promise<unknown>): Promise<unknown> {
   proxy.refuse(Number.POSITIVE_INFINITY);
@@ -74,11 +84,7 @@ describe('a call to a remote lab whose connection is cut', () => {
   });
 
   test('gets the answer that was given while it was away', async () => {
-    const { remote, proxy, calls, started, context, told, hears } = await open();
-    const call = remote.call(...KEEPS, context);
-    const there = await started(0);
-    there.context.progress('one');
-    await hears('one');
+    const { proxy, calls, told, call, there } = await begin();
     proxy.refuse(3);
     proxy.cut();
     there.answer({ kept: 1 });
@@ -88,11 +94,7 @@ describe('a call to a remote lab whose connection is cut', () => {
   });
 
   test('in the middle of its answer gets it whole', async () => {
-    const { remote, proxy, calls, started, context, hears } = await open();
-    const call = remote.call(...KEEPS, context);
-    const there = await started(0);
-    there.context.progress('one');
-    await hears('one');
+    const { proxy, calls, hears, call, there } = await begin();
     proxy.cutAfter(50_000);
     const answer = { text: 'é'.repeat(200_000) };
     there.answer(answer);
@@ -117,11 +119,7 @@ describe('a call to a remote lab whose connection is cut', () => {
   });
 
   test('gets the error that it ended with', async () => {
-    const { remote, proxy, calls, started, context, hears } = await open();
-    const call = remote.call(...KEEPS, context);
-    const there = await started(0);
-    there.context.progress('one');
-    await hears('one');
+    const { proxy, calls, call, there } = await begin();
     proxy.cut();
     there.fail(new Error('no such thing'));
     await expect(call).rejects.toMatchObject({ code: 'internal', message: 'no such thing' });
@@ -144,11 +142,7 @@ describe('a call to a remote lab whose connection is cut', () => {
   });
 
   test('is not given up for what a tunnel answers in place of the lab', async () => {
-    const { remote, proxy, url, calls, started, context, hears } = await open();
-    const call = remote.call(...KEEPS, context);
-    const there = await started(0);
-    there.context.progress('one');
-    await hears('one');
+    const { proxy, url, calls, call, there } = await begin();
     let asked = 0;
     const page = await serveOther((_, response) => {
       asked += 1;
@@ -166,11 +160,7 @@ describe('a call to a remote lab whose connection is cut', () => {
 
 describe('a call to a remote lab that cannot be joined', () => {
   test('says what to do, and the same call made again continues it', async () => {
-    const { remote, proxy, calls, started, context, hears } = await open();
-    const call = remote.call(...KEEPS, context);
-    const there = await started(0);
-    there.context.progress('one');
-    await hears('one');
+    const { remote, proxy, calls, started, context, hears, call, there } = await begin();
     const before = proxy.connections();
     expect(await loseForGood(proxy, call)).toMatchObject({
       code: 'lab_unreachable',
@@ -306,16 +296,12 @@ test('a remote lab that takes requests and says nothing is taken for one that is
 });
 
 describe('a remote lab that was restarted', () => {
-  async function restart([name, args]: typeof KEEPS | typeof READS) {
-    const opened = await open();
-    const call = opened.remote.call(name, args, opened.context);
-    const there = await opened.started(0);
-    there.context.progress('one');
-    await opened.hears('one');
+  async function restart(asked: typeof KEEPS | typeof READS) {
+    const begun = await begin(asked);
     const restarted = createFakeLab();
-    opened.proxy.lead((await serveLab(restarted.lab)).url);
-    opened.proxy.cut();
-    return { ...opened, call, restarted };
+    begun.proxy.lead((await serveLab(restarted.lab)).url);
+    begun.proxy.cut();
+    return { ...begun, restarted };
   }
 
   test('does not run again what keeps something, until it is asked to', async () => {

@@ -256,12 +256,17 @@ describe('the log of requests', () => {
     expect(JSON.stringify(lines)).not.toContain(SECRET);
   });
 
-  it('waits for the end of a stream, and counts what went out', async () => {
-    const { app, lines } = service();
+  /** Serves it on a port of this machine for as long as the test goes on. */
+  async function listen(app: Hono<RestEnv>): Promise<number> {
     const server = createServer(getRequestListener(app.fetch));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
+    return (server.address() as AddressInfo).port;
+  }
+
+  it('waits for the end of a stream, and counts what went out', async () => {
+    const { app, lines } = service();
+    const port = await listen(app);
     const read = (await fetch(`http://127.0.0.1:${port}/stream`)).text();
     expect((await read).length).toBe(100_005);
     await expect.poll(() => lines).toHaveLength(1);
@@ -273,10 +278,7 @@ describe('the log of requests', () => {
 
   it('has a line for a caller who went away', async () => {
     const { app, lines } = service();
-    const server = createServer(getRequestListener(app.fetch));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
+    const port = await listen(app);
     const call = request({ port, host: '127.0.0.1', path: '/stream' }, (response) => {
       response.once('data', () => call.destroy());
     });

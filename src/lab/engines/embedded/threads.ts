@@ -3,6 +3,7 @@
 import { Worker } from 'node:worker_threads';
 import { CuvetteError, messageOf } from '../../../errors.ts';
 import { packageFile } from '../../../package-root.ts';
+import { awaitAnswer, type PendingRequest } from '../pending-requests.ts';
 import { createMemory } from './heap.ts';
 import { compileKernel } from './kernel.ts';
 import type {
@@ -22,17 +23,12 @@ export interface Threads {
 /** What stands for loading the model among the requests that wait. */
 const LOADING = -1;
 
-interface Pending {
-  resolve(answer: EngineAnswer): void;
-  reject(error: unknown): void;
-}
-
 /** The signal ends loading only. */
 export async function startThreads(folder: string, count: number, signal?: AbortSignal): Promise<Threads> {
   signal?.throwIfAborted();
   const module = compileKernel();
   const memory = createMemory();
-  const pending = new Map<number, Pending>();
+  const pending = new Map<number, PendingRequest<EngineAnswer>>();
   const workers: Worker[] = [];
   let asked = 0;
   let ended: { by: unknown } | undefined;
@@ -55,22 +51,9 @@ export async function startThreads(folder: string, count: number, signal?: Abort
       const id = asked++;
       const aborted = new Int32Array(new SharedArrayBuffer(4));
       const message: WorkMessage = { id, work, aborted };
-      const abort = () => {
-        Atomics.store(aborted, 0, 1);
-        pending.get(id)?.reject(signal?.reason);
-      };
-      signal?.addEventListener('abort', abort, { once: true });
-      try {
-        return await new Promise<EngineAnswer>((resolve, reject) => {
-          pending.set(id, { resolve, reject });
-          engine.ref();
-          engine.postMessage(message);
-        });
-      } finally {
-        pending.delete(id);
-        if (pending.size === 0) engine.unref();
-        signal?.removeEventListener('abort', abort);
-      }
+      const send = () => engine.postMessage(message);
+      const cancel = () => void Atomics.store(aborted, 0, 1);
+      return awaitAnswer(pending, id, engine, { send, cancel }, signal);
     },
 
     async close() {

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import * as z from 'zod';
 import { CuvetteError, type ErrorCode } from '../../../errors.ts';
 import { openSocket } from '../../../interpreters/python/driver.ts';
+import { awaitAnswer, type PendingRequest } from '../pending-requests.ts';
 import { createFrameReader, encodeFrame, type Numbers, type Tensor } from './wire.ts';
 
 export interface EngineConnection {
@@ -44,10 +45,7 @@ const Reply = z.union([
   z.object({ id: count, failed: z.object({ code: z.enum(CODES), message: z.string() }) }),
 ]);
 
-interface Pending {
-  resolve(answer: TorchAnswer): void;
-  reject(error: unknown): void;
-}
+type Pending = Map<number, PendingRequest<TorchAnswer>>;
 
 /** Undefined if nobody listens there. */
 export async function openEngineConnection(path: string): Promise<EngineConnection | undefined> {
@@ -57,7 +55,7 @@ export async function openEngineConnection(path: string): Promise<EngineConnecti
 
 function greet(socket: Socket): Promise<EngineConnection | undefined> {
   return new Promise((resolve) => {
-    const pending = new Map<number, Pending>();
+    const pending: Pending = new Map();
     let isGreeted = false;
     const read = createFrameReader(({ header, tensors }) => {
       if (isGreeted) return settle(pending, Reply.parse(header), tensors);
@@ -77,13 +75,13 @@ function greet(socket: Socket): Promise<EngineConnection | undefined> {
   });
 }
 
-function settle(pending: Map<number, Pending>, reply: z.infer<typeof Reply>, tensors: Numbers[]): void {
+function settle(pending: Pending, reply: z.infer<typeof Reply>, tensors: Numbers[]): void {
   const waiting = pending.get(reply.id);
   if ('failed' in reply) waiting?.reject(new CuvetteError(reply.failed.code, reply.failed.message));
   else waiting?.resolve({ answer: reply.answer, tensors });
 }
 
-function createConnection(socket: Socket, pending: Map<number, Pending>, model: EngineModel): EngineConnection {
+function createConnection(socket: Socket, pending: Pending, model: EngineModel): EngineConnection {
   let asked = 0;
   let explain = async () => new CuvetteError('interpreter_failed', 'The torch engine is gone. Open the model again.');
   // An idle connection keeps no program from ending.
@@ -100,22 +98,9 @@ function createConnection(socket: Socket, pending: Map<number, Pending>, model: 
       signal?.throwIfAborted();
       if (socket.closed || socket.destroyed) throw await explain();
       const id = asked++;
-      const abort = () => {
-        for (const piece of encodeFrame({ cancel: id }, [])) socket.write(piece);
-        pending.get(id)?.reject(signal?.reason);
-      };
-      signal?.addEventListener('abort', abort, { once: true });
-      try {
-        return await new Promise<TorchAnswer>((resolve, reject) => {
-          pending.set(id, { resolve, reject });
-          socket.ref();
-          for (const piece of encodeFrame({ id, ...header }, tensors)) socket.write(piece);
-        });
-      } finally {
-        pending.delete(id);
-        if (pending.size === 0) socket.unref();
-        signal?.removeEventListener('abort', abort);
-      }
+      const send = () => write({ id, ...header }, tensors);
+      const cancel = () => write({ cancel: id }, []);
+      return awaitAnswer(pending, id, socket, { send, cancel }, signal);
     },
     onLost(explanation) {
       explain = explanation;
@@ -123,4 +108,8 @@ function createConnection(socket: Socket, pending: Map<number, Pending>, model: 
     isLost: () => socket.closed || socket.destroyed,
     close: () => socket.destroy(),
   };
+
+  function write(header: object, tensors: readonly Tensor[]): void {
+    for (const piece of encodeFrame(header, tensors)) socket.write(piece);
+  }
 }

@@ -13,3 +13,17 @@ export const activation = z
     if (name === 'silu' || name === 'swish') return 'silu';
     return name === 'gelu' || name === 'gelu_python' ? 'gelu' : 'gelu-tanh';
   });
+
+/** The sizes of a model, by the names that most architectures give them. */
+export const SizesConfig = z.object({
+  vocab_size: count,
+  hidden_size: count,
+  num_hidden_layers: layerCount,
+  num_attention_heads: count,
+  intermediate_size: count,
+});
+
+export function sizesOf(config: z.infer<typeof SizesConfig>) {
+  const { vocab_size: vocabulary, hidden_size: width, intermediate_size: hidden } = config;
+  return { vocabulary, width, hidden, layers: config.num_hidden_layers, heads: config.num_attention_heads };
+}

@@ -1,16 +1,12 @@
 /** Describes GPT-NeoX models such as Pythia: rotary embedding on a part of each head; query, key and value in one matrix, head by head. */
 
 import { z } from 'zod';
-import { activation, count, epsilon, layerCount } from './config-fields.ts';
+import { activation, epsilon, SizesConfig, sizesOf } from './config-fields.ts';
 import { fusedRows, type Layout, type Stored, wholeTensor } from './layout.ts';
 import { RotaryConfig, rotaryPositions } from './rotary.ts';
 
 const Config = RotaryConfig.extend({
-  vocab_size: count,
-  hidden_size: count,
-  num_hidden_layers: layerCount,
-  num_attention_heads: count,
-  intermediate_size: count,
+  ...SizesConfig.shape,
   hidden_act: activation.default('gelu'),
   layer_norm_eps: epsilon.default(1e-5),
   use_parallel_residual: z.boolean().default(true),
@@ -27,7 +23,8 @@ const USUAL_ROTARY_SHARE = 0.25;
 
 export function gptNeox(json: unknown): Layout {
   const config = Config.parse(json);
-  const { hidden_size: width, intermediate_size: hidden, num_attention_heads: heads, vocab_size } = config;
+  const sizes = sizesOf(config);
+  const { vocabulary, width, hidden, layers, heads } = sizes;
   const headWidth = width / heads;
   const tensors = new Map<string, Stored>();
   const linear = (name: string, stored: string, out: number, inner: number, bias = true) => {
@@ -39,8 +36,8 @@ export function gptNeox(json: unknown): Layout {
     tensors.set(`${name}.bias`, wholeTensor(namesOf(`${stored}.bias`), [width]));
   };
 
-  tensors.set('embedding', wholeTensor(namesOf('embed_in.weight'), [vocab_size, width]));
-  for (let layer = 0; layer < config.num_hidden_layers; layer++) {
+  tensors.set('embedding', wholeTensor(namesOf('embed_in.weight'), [vocabulary, width]));
+  for (let layer = 0; layer < layers; layer++) {
     const to = `layers.${layer}`;
     const from = `layers.${layer}`;
     norm(`${to}.attention.norm`, `${from}.input_layernorm`);
@@ -57,7 +54,7 @@ export function gptNeox(json: unknown): Layout {
     linear(`${to}.mlp.down`, `${from}.mlp.dense_4h_to_h`, width, hidden);
   }
   norm('final.norm', 'final_layer_norm');
-  const unembedding = wholeTensor(['embed_out.weight', 'lm_head.weight'], [vocab_size, width]);
+  const unembedding = wholeTensor(['embed_out.weight', 'lm_head.weight'], [vocabulary, width]);
   tensors.set('unembedding.weight', { ...unembedding, optional: config.tie_word_embeddings });
 
   const share = Share.parse(config.rope_scaling ?? config.rope_parameters ?? {}).partial_rotary_factor;
@@ -65,13 +62,9 @@ export function gptNeox(json: unknown): Layout {
   return {
     tensors,
     spec: {
-      layers: config.num_hidden_layers,
-      width,
-      heads,
+      ...sizes,
       keyValueHeads: heads,
       headWidth,
-      hidden,
-      vocabulary: vocab_size,
       context: config.max_position_embeddings,
       norm: 'layer',
       normEpsilon: config.layer_norm_eps,
@@ -80,7 +73,7 @@ export function gptNeox(json: unknown): Layout {
       gated: false,
       parallel: config.use_parallel_residual,
       queryKeyNorm: false,
-      window: Array.from({ length: config.num_hidden_layers }, () => undefined),
+      window: Array.from({ length: layers }, () => undefined),
     },
   };
 }

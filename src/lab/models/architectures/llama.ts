@@ -1,18 +1,14 @@
 /** Describes Llama models, and Mistral, Qwen2 and Qwen3, which differ in their biases, windows and norms. */
 
 import { z } from 'zod';
-import { activation, count, epsilon, layerCount } from './config-fields.ts';
+import { activation, count, epsilon, SizesConfig, sizesOf } from './config-fields.ts';
 import { type Layout, type Stored, wholeTensor } from './layout.ts';
 import { RotaryConfig, rotaryPositions } from './rotary.ts';
 
 const Config = RotaryConfig.extend({
-  vocab_size: count,
-  hidden_size: count,
-  num_hidden_layers: layerCount,
-  num_attention_heads: count,
+  ...SizesConfig.shape,
   num_key_value_heads: count.nullish(),
   head_dim: count.nullish(),
-  intermediate_size: count,
   hidden_act: activation.default('silu'),
   rms_norm_eps: epsilon.default(1e-6),
   tie_word_embeddings: z.boolean().default(false),
@@ -68,7 +64,8 @@ function qwenWindow(json: unknown): (layer: number) => number | undefined {
 }
 
 function layoutOf(config: z.infer<typeof Config>, differences: Differences): Layout {
-  const { hidden_size: width, intermediate_size: hidden, num_attention_heads: heads, vocab_size } = config;
+  const sizes = sizesOf(config);
+  const { vocabulary, width, hidden, layers, heads } = sizes;
   const headWidth = config.head_dim ?? width / heads;
   const keyValueHeads = config.num_key_value_heads ?? heads;
   const queries = heads * headWidth;
@@ -83,8 +80,8 @@ function layoutOf(config: z.infer<typeof Config>, differences: Differences): Lay
   };
 
   const { queryKeyValueBias, outputBias, mlpBias, queryKeyNorm = false } = differences;
-  tensors.set('embedding', wholeTensor(namesOf('embed_tokens.weight'), [vocab_size, width]));
-  for (let layer = 0; layer < config.num_hidden_layers; layer++) {
+  tensors.set('embedding', wholeTensor(namesOf('embed_tokens.weight'), [vocabulary, width]));
+  for (let layer = 0; layer < layers; layer++) {
     const attention = `layers.${layer}.attention`;
     const mlp = `layers.${layer}.mlp`;
     const from = `layers.${layer}`;
@@ -103,19 +100,15 @@ function layoutOf(config: z.infer<typeof Config>, differences: Differences): Lay
     linear(`${mlp}.down`, `${from}.mlp.down_proj`, width, hidden, mlpBias);
   }
   vector('final.norm', 'norm');
-  const unembedding = wholeTensor(['lm_head.weight'], [vocab_size, width]);
+  const unembedding = wholeTensor(['lm_head.weight'], [vocabulary, width]);
   tensors.set('unembedding.weight', { ...unembedding, optional: config.tie_word_embeddings });
 
   return {
     tensors,
     spec: {
-      layers: config.num_hidden_layers,
-      width,
-      heads,
+      ...sizes,
       keyValueHeads,
       headWidth,
-      hidden,
-      vocabulary: vocab_size,
       context: config.max_position_embeddings,
       norm: 'rms',
       normEpsilon: config.rms_norm_eps,
@@ -124,7 +117,7 @@ function layoutOf(config: z.infer<typeof Config>, differences: Differences): Lay
       gated: true,
       parallel: false,
       queryKeyNorm,
-      window: Array.from({ length: config.num_hidden_layers }, (_, layer) => differences.window?.(layer)),
+      window: Array.from({ length: layers }, (_, layer) => differences.window?.(layer)),
     },
   };
 }

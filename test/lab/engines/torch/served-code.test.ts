@@ -10,8 +10,7 @@ const served = useServed();
 let lab: ServedLab;
 let agent: RemoteAgent;
 beforeAll(async () => {
-  lab = await served.serve({ python });
-  agent = await served.attach(lab);
+  ({ lab, agent } = await served.serveAndAttach({ python }));
 });
 
 /** What the last expression shows. */

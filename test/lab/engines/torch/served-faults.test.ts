@@ -15,8 +15,7 @@ const served = useServed();
 let lab: ServedLab;
 let agent: RemoteAgent;
 beforeAll(async () => {
-  lab = await served.serve();
-  agent = await served.attach(lab);
+  ({ lab, agent } = await served.serveAndAttach());
 });
 
 test.each([

@@ -45,6 +45,7 @@ export interface ServeOptions {
 
 export interface Served {
   serve(options?: ServeOptions): Promise<ServedLab>;
+  serveAndAttach(options?: ServeOptions): Promise<{ lab: ServedLab; agent: RemoteAgent }>;
   /** An agent that shares nothing with the lab but its address and token. */
   attach(lab: Pick<ServedLab, 'url' | 'token'>): Promise<RemoteAgent>;
   /** One that has not attached anything yet. */
@@ -77,12 +78,16 @@ export function useServed(): Served {
     return { ...withAnswers(await startAgent({ home, cwd: home.project(), env, onLog })), home, log: () => log };
   }
 
-  return {
+  const served: Served = {
     agent,
     async serve(options) {
-      const served = await start(newHome(), options);
-      servers.push(served);
-      return served;
+      const lab = await start(newHome(), options);
+      servers.push(lab);
+      return lab;
+    },
+    async serveAndAttach(options) {
+      const lab = await served.serve(options);
+      return { lab, agent: await served.attach(lab) };
     },
     async attach({ url, token }) {
       const attached = await agent();
@@ -91,6 +96,7 @@ export function useServed(): Served {
       return attached;
     },
   };
+  return served;
 }
 
 async function start(home: Home, { model = 'demo', python }: ServeOptions = {}): Promise<ServedLab> {

@@ -18,8 +18,7 @@ const served = useServed();
 
 /** Serves the model, and has an agent ask both the lab elsewhere and the embedded engine of its own server. */
 const answer: AnswerIn = async (folder, question) => {
-  const lab = await served.serve({ model: folder });
-  const agent = await served.attach(lab);
+  const { lab, agent } = await served.serveAndAttach({ model: folder });
   await agent.ask('colab_attach', { endpoint: folder, session_name: HERE });
   const theirs = await askQuestion(agent.askedAt(HERE), question);
   const ours = await askQuestion(agent.ask, question);

@@ -27,8 +27,7 @@ const served = useServed();
 let lab: ServedLab;
 let agent: RemoteAgent;
 beforeAll(async () => {
-  lab = await served.serve();
-  agent = await served.attach(lab);
+  ({ lab, agent } = await served.serveAndAttach());
   await agent.ask('colab_attach', { endpoint: 'demo', session_name: HERE });
 });
 
