@@ -14,8 +14,17 @@ import { findProgram } from '../src/search-path.ts';
 export type Say = (message: string) => void;
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const BUILT = ['main.js', 'lab.js', 'lab-worker.js', 'kernel-simd.wasm', 'kernel-relaxed.wasm'];
-const BUILT_FROM = ['src', 'scripts/kernel.mjs', 'package-lock.json', 'package.json', 'tsdown.config.ts'];
+const BUILT = [
+  'dist/main.js',
+  'dist/lab-worker.js',
+  'dist/kernel-simd.wasm',
+  'dist/kernel-relaxed.wasm',
+  'build/lab.js',
+];
+const BUILT_FROM = [
+  ...['src', 'scripts/kernel.mjs', 'scripts/lab/library.ts', 'test/lab/ground-truth'],
+  ...['package-lock.json', 'package.json', 'tsdown.config.ts'],
+];
 
 /** What all suites keep between runs. */
 export function testCache(): string {
@@ -29,7 +38,7 @@ export function cacheHome(): string {
   return join(testCache(), 'cache');
 }
 
-/** Builds dist/ unless it is newer than all that it is built from: another suite may be running it. */
+/** Builds dist/ and build/ unless they are newer than all that they are built from: another suite may be running them. */
 export async function prepareBuild(say: Say): Promise<void> {
   await withLock(join(testCache(), 'build.lock'), undefined, async () => {
     if (isBuilt()) return;
@@ -38,8 +47,9 @@ export async function prepareBuild(say: Say): Promise<void> {
   });
 }
 
-function isBuilt(): boolean {
-  const times = BUILT.map((name) => statSync(join(ROOT, 'dist', name), { throwIfNoEntry: false })?.mtimeMs ?? 0);
+/** Whether the next suite finds everything built, and builds nothing under the suites that run. */
+export function isBuilt(): boolean {
+  const times = BUILT.map((name) => statSync(join(ROOT, name), { throwIfNoEntry: false })?.mtimeMs ?? 0);
   return Math.min(...times) > Math.max(...BUILT_FROM.map((name) => newestIn(join(ROOT, name))));
 }
 

@@ -4,9 +4,14 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { isBuilt } from '../prepare.ts';
 import { ROOT, runOutside, useHome } from './harness.ts';
 
 const home = useHome();
+
+test('the next suite finds everything built, and does not build it anew under the suites that run', () => {
+  expect(isBuilt()).toBe(true);
+});
 
 test('the packed package works where it is installed', async () => {
   const target = home.project('packed');
@@ -29,6 +34,7 @@ test('the packed package works where it is installed', async () => {
     'python/cuvette_torch/server.py',
   ])
     expect(listed).toContain(`package/${path}`);
+  expect(listed, 'models of known structure are for the tests alone').not.toContain('package/dist/lab.js');
   const allowed =
     /^package\/(dist\/[\w.-]+\.(js|wasm)|models\/demo\/[\w./]+|python\/cuvette_(driver|torch)\/\w+\.py|package\.json|README\.md|LICENSE|NOTICE)$/;
   expect(listed.filter((path) => !allowed.test(path))).toEqual([]);
