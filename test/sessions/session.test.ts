@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createSession, type Session, type SessionLimits } from '../../src/sessions/session.ts';
@@ -313,6 +313,25 @@ describe('acknowledging events', () => {
       [2, 'ab', 2],
       [4, 'abc', 4],
     ]);
+  });
+
+  it('happens only when the file of a long output has all of it', async () => {
+    const { session, zygotes, store } = openSession({ limits: { outputLimit: 10 } });
+    zygotes.onSpawn = runAtOnce;
+    const inFile: string[] = [];
+    session.execute({ code: 'wait' });
+    await until(() => zygotes.keepers.length > 0 && zygotes.last().executed.length === 1);
+    const keeper = zygotes.last();
+    keeper.onAcknowledge = () => {
+      const file = store.execution(ID, 1)?.outputFile ?? '';
+      inFile.push(existsSync(file) ? readFileSync(file, 'utf8') : 'no file');
+    };
+    keeper.print('x'.repeat(40_000));
+    await until(() => keeper.acknowledged.length === 1);
+    keeper.print('the end');
+    keeper.finish();
+    await until(() => keeper.acknowledged.length === 2);
+    expect(inFile).toEqual(['x'.repeat(40_000), `${'x'.repeat(40_000)}the end`]);
   });
 
   it('waits for much output that is not written yet for no timer', async () => {
