@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from cuvette_driver.confinement import Confinement
 
+EXITING_TIMEOUT = 10.0
 PAUSE_AFTER_IDLE_DEATH = 0.1  # Slows down the restarts of a worker that dies whenever it starts.
 
 TOO_FULL = (
@@ -129,9 +130,11 @@ class InterpreterKeeper(Keeper):
 
     def kill_unless_dying(self) -> None:
         """The channel has ended: either the worker is dead in a moment, or user code broke it."""
-        deadline = time.monotonic() + EXIT_DELAY
+        began = time.monotonic()
         while processes.is_alive(self.worker.pid):
-            if time.monotonic() > deadline:
+            # A process that ends with much memory on a busy machine takes its time.
+            limit = EXITING_TIMEOUT if processes.is_exiting(self.worker.pid) else EXIT_DELAY
+            if time.monotonic() - began > limit:
                 if self.executions.current:
                     self.executions.current.cause = "channel"
                 os.kill(self.worker.pid, signal.SIGKILL)

@@ -18,6 +18,7 @@ FIRST = 1
 KILL_TIMEOUT = 1.0
 MOST_DESCRIBED = 20
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+PF_EXITING = 0x4  # Of linux/sched.h.
 SHORT = 1024  # The kernel returns files of /proc in pieces of about a page; a shorter piece is the last.
 HAS_CHILDREN_FILE = os.path.exists("/proc/self/task/%d/children" % os.getpid())
 
@@ -80,6 +81,14 @@ def describe(pid: int) -> str:
         return ""
     text = command.replace(b"\0", b" ").decode("utf-8", "replace").strip()
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def is_exiting(pid: int) -> bool:
+    """Says whether the kernel has begun to end a process, which it does before it closes the descriptors."""
+    try:
+        return bool(int(read("/proc/%d/stat" % pid).rpartition(b")")[2].split()[6]) & PF_EXITING)
+    except OSError:
+        return False
 
 
 def is_alive(pid: int) -> bool:

@@ -26,7 +26,9 @@ QUIET = 0.03
 PACE = 0.04 / (os.cpu_count() or 1)
 PROGRAM_PACE = 0.008 / (os.cpu_count() or 1)
 CLEANING = 0.01
-LAST_CLEANING = 1.0
+# For the kernel to let go of the processes that have just ended: on a busy machine that takes long.
+LAST_CLEANING = 15.0
+TEMPLATE_ENDS = 1.0
 POLL = 5.0
 
 
@@ -64,7 +66,7 @@ def end_template(pid: int) -> None:
     """Ends the template, which may still be importing and writing to the folder that is about to be removed."""
     if os.getppid() != pid:
         return
-    deadline = time.monotonic() + LAST_CLEANING
+    deadline = time.monotonic() + TEMPLATE_ENDS
     processes.send(pid, signal.SIGSTOP)  # Stopped, it starts no further process while its children are listed.
     helpers = [one for one in processes.descendants(pid) if one != os.getpid() and is_of_our_group(one)]
     for one in (*helpers, pid):

@@ -14,6 +14,18 @@ sys.path.insert(0, os.path.dirname(DRIVER))
 from cuvette_driver import processes
 
 
+@unittest.skipUnless(sys.platform == "linux", "only Linux tells")
+class EndingProcess(unittest.TestCase):
+    def test_process_that_has_ended_and_is_not_reaped_counts_as_exiting_and_a_running_one_does_not(self):
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        self.assertFalse(processes.is_exiting(child.pid))
+        child.stdin.close()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        self.assertTrue(processes.is_exiting(child.pid))
+        child.wait()
+        self.assertFalse(processes.is_exiting(child.pid))
+
+
 class LeftRunning(SessionTest):
     """NAP stands for a number of seconds of this test's own, to know its processes by."""
 

@@ -16,6 +16,7 @@ import type { LiveInterpreter } from '../interpreter.ts';
 import { connectDriver, openSocket } from './driver.ts';
 
 const DRIVER = packageFile('python', 'cuvette_driver', '__main__.py');
+const RETRY_PAUSES_MS = [0, 50, 200, 1000];
 const START_TIMEOUT_MS = 20_000;
 const DISMISS_TIMEOUT_MS = 3000;
 
@@ -80,13 +81,15 @@ export function createZygotes(runtime: string, env: NodeJS.ProcessEnv = process.
 
   return {
     async spawn(spec, request) {
-      const ask = async () => (await find(spec)).ask({ op: 'spawn', ...request });
-      try {
-        await ask();
-      } catch (error) {
-        if (isOver || !(error instanceof ZygoteEnded)) throw error;
-        // It was killed from outside, or had just had nobody to serve for long enough. No code has run yet, and another can do it.
-        await ask();
+      for (const pause of [...RETRY_PAUSES_MS, undefined]) {
+        try {
+          return await (await find(spec)).ask({ op: 'spawn', ...request });
+        } catch (error) {
+          if (isOver || pause === undefined || !(error instanceof ZygoteEnded)) throw error;
+          // It was killed from outside, or had just had nobody to serve for long enough. No code has run yet, and another can do it,
+          // once nothing of the first listens any more.
+          await sleep(pause);
+        }
       }
     },
     connect: connectDriver,
