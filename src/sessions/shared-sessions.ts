@@ -224,22 +224,33 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
     return row?.owner !== undefined && !live.get(row.id) && !isOtherRunning(row.server);
   }
 
+  async function open(request: { owner: string } & SessionChoice): Promise<SharedSession> {
+    const { owner, id, alias, mustExist = false, isForOneCall = false } = request;
+    const asked = alias === undefined ? id : idOf(owner, alias);
+    // Somebody's files may be kept under the id already; another owner's id is treated as unknown.
+    const wanted = asked !== undefined && ID.test(asked) && mayUse(owner, asked) ? asked : undefined;
+    if (mustExist && (wanted === undefined || !(live.get(wanted) || rowOf(owner, wanted)))) throw unknown(asked);
+    let isNew = false;
+    const opened = await live.acquire(wanted, () => {
+      const row = wanted === undefined ? undefined : rowOf(owner, wanted);
+      isNew = row === undefined;
+      if (isNew && mustExist) throw unknown(asked); // It was removed while this call waited.
+      if (row) return openRow(row, owner);
+      const isFree = wanted !== undefined && mayUse(owner, wanted); // Another owner may have taken the id meanwhile.
+      return openRow(newRow(owner, isFree ? wanted : nanoid()), owner, isForOneCall);
+    });
+    if (opened.owner !== owner) {
+      // Another owner has taken the id while this call waited for room.
+      live.release(opened);
+      if (mustExist) throw unknown(asked);
+      return open({ owner, isForOneCall });
+    }
+    noteUse(opened);
+    return toShared(opened, isNew);
+  }
+
   return {
-    async open({ owner, id, alias, mustExist = false, isForOneCall = false }) {
-      const asked = alias === undefined ? id : idOf(owner, alias);
-      // Somebody's files may be kept under the id already; another owner's id is treated as unknown.
-      const wanted = asked !== undefined && ID.test(asked) && mayUse(owner, asked) ? asked : undefined;
-      if (mustExist && (wanted === undefined || !(live.get(wanted) || rowOf(owner, wanted)))) throw unknown(asked);
-      let isNew = false;
-      const opened = await live.acquire(wanted, () => {
-        const row = wanted === undefined ? undefined : rowOf(owner, wanted);
-        isNew = row === undefined;
-        if (isNew && mustExist) throw unknown(asked); // It was removed while this call waited.
-        return row ? openRow(row, owner) : openRow(newRow(owner, wanted ?? nanoid()), owner, isForOneCall);
-      });
-      noteUse(opened);
-      return toShared(opened, isNew);
-    },
+    open,
     async find(owner, id) {
       if (!ownLive(owner, id) && !rowOf(owner, id)) return undefined;
       const found = await live.acquire(id, () => {
@@ -248,6 +259,7 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
       });
       if (!found) return undefined;
       live.release(found);
+      if (found.owner !== owner) return undefined;
       noteUse(found);
       return toShared(found, false);
     },

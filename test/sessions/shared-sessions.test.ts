@@ -47,6 +47,17 @@ async function useOnce(sessions: ReturnType<typeof createSharedSessions>, owner:
 }
 
 describe('the limit of open sessions', () => {
+  it('gives two owners who ask for the same free id while there is no room a session each', async () => {
+    const { sessions } = openSharedSessions({ most: 2 });
+    await useOnce(sessions, ALICE);
+    await useOnce(sessions, ALICE);
+    const id = 'a-free-id-of-21-chars';
+    const [first, second] = await Promise.all([sessions.open({ owner: ALICE, id }), sessions.open({ owner: BOB, id })]);
+    expect([first.owner, second.owner]).toEqual([ALICE, BOB]);
+    expect(first.session.id).not.toBe(second.session.id);
+    expect([first.session.id, second.session.id]).toContain(id);
+  });
+
   it('evicts the least recently used session when it is reached, and ends its interpreters', async () => {
     fakeClock();
     const { sessions, zygotes } = openSharedSessions({ most: 2 });
