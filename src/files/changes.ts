@@ -3,6 +3,7 @@
 import { type BigIntStats, type Dirent, lstatSync, opendirSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { type FolderHandleSync, openFolder, openFolderSync } from './folder-handle.ts';
+import { inBatches } from './in-batches.ts';
 
 /** By name relative to the workspace: what changes whenever the file does. */
 export type Snapshot = Map<string, string>;
@@ -18,8 +19,6 @@ const NOT_OUTPUT = new Set(['__pycache__', '.ipynb_checkpoints', 'node_modules',
 const OWN = /^\.cuvette-/;
 const SMALL = 300;
 const MOST = 20_000;
-/** Files whose state is asked for at once: what others ask the disk for meanwhile waits behind them. */
-const AT_ONCE = 32;
 /** Each level costs a descriptor while what is below it is read. */
 const DEEPEST = 100;
 
@@ -74,13 +73,9 @@ async function takeLargeSnapshot(workspace: string): Promise<Snapshot> {
     const listed = await readdir(held.path, { withFileTypes: true }).catch(() => []);
     const entries = relevant(listed, folder);
     const files = entries.filter(({ isFolder }) => !isFolder);
-    for (let at = 0; at < files.length; at += AT_ONCE) {
-      await Promise.all(
-        files.slice(at, at + AT_ONCE).map(async ({ last, name }) => {
-          note(found, name, await lstat(held.entry(last), { bigint: true }).catch(() => undefined));
-        }),
-      );
-    }
+    await inBatches(files, async ({ last, name }) => {
+      note(found, name, await lstat(held.entry(last), { bigint: true }).catch(() => undefined));
+    });
     for (const { last, name, isFolder } of entries) {
       if (isFolder && found.size < MOST) await enter(held.entry(last), { name, depth: folder.depth + 1 });
     }
