@@ -82,8 +82,8 @@ function p99(delays) {
   return delays.sort((a, b) => a - b)[Math.floor(delays.length * 0.99)];
 }
 
-function sum(rows, valueOf) {
-  return rows.reduce((total, row) => total + valueOf(row), 0);
+function sum(rows, numberOf) {
+  return rows.reduce((total, row) => total + numberOf(row), 0);
 }
 
 function ms(value) {

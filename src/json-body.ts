@@ -19,7 +19,7 @@ export function beginningOf(request: Request): string | undefined {
   return beginnings.get(request);
 }
 
-export interface JsonBody {
+export interface RequestJson {
   isBlank: boolean;
   /** Throws a SyntaxError if it is not JSON. */
   parse(): unknown;
@@ -29,7 +29,7 @@ export interface JsonBody {
  * Reads a body whose size was limited before. Each piece is checked as it comes, so that others are served meanwhile; of a body that
  * is refused the rest is read past, since most clients hear the answer only then.
  */
-export async function readJsonBody(request: Request): Promise<JsonBody> {
+export async function readJsonBody(request: Request): Promise<RequestJson> {
   const scan = createScan();
   const decoder = new TextDecoder();
   const json = collectJson();
@@ -60,7 +60,7 @@ async function* piecesOf(request: Request): AsyncGenerator<Buffer> {
 }
 
 /** Collects JSON text. Pieces that lie within one string are parsed at once, and a mark stands in the text for them until the rest is parsed. */
-function collectJson(): JsonBody & {
+function collectJson(): RequestJson & {
   add(piece: string, isWithinString: boolean): void;
   atOnce(): number;
   clear(): void;
