@@ -1,8 +1,7 @@
 /** Makes the families of the suite's curves: how small an effect is found with how many pairs, and one mechanism at many volumes. */
 
 import { PARTLY, USED } from './families/truths.ts';
-import { type Family, toyFamily } from './family.ts';
-import { line } from './models/circuit.ts';
+import { type Family, readsConcept, readsShare, toyFamily } from './family.ts';
 
 export const PAIR_COUNTS = [12, 24, 48, 96] as const;
 /** Shares of the answer that are read from the tested direction. */
@@ -16,9 +15,7 @@ export function powerFamily(pairs: number, share: number): Family {
     truth: PARTLY,
     why: 'This share of the answer is read from the concept, the rest from a copy.',
     prompts: { pairs },
-    circuit: (gain) => ({
-      units: [...line(1, 'concept', 'out', share * gain), ...line(1, 'copy', 'out', (1 - share) * gain)],
-    }),
+    circuit: readsShare(share),
     direction: { concept: 1 },
   });
 }
@@ -32,16 +29,14 @@ export function volumeFamilies(volume: number): Family[] {
       truth: USED,
       why,
       volume,
-      circuit: (gain) => ({ units: line(1, 'concept', 'out', gain) }),
+      circuit: readsConcept,
     }),
     toyFamily({
       name: 'three tenths',
       truth: PARTLY,
       why,
       volume,
-      circuit: (gain) => ({
-        units: [...line(1, 'concept', 'out', 0.3 * gain), ...line(1, 'copy', 'out', 0.7 * gain)],
-      }),
+      circuit: readsShare(0.3),
       direction: { concept: 1 },
     }),
     toyFamily({
@@ -49,7 +44,7 @@ export function volumeFamilies(volume: number): Family[] {
       truth: { verdict: 'epiphenomenal-softmax', reasons: ['uniform-rescale'] },
       why,
       volume,
-      circuit: (gain) => ({ units: line(1, 'concept', 'out', gain) }),
+      circuit: readsConcept,
       direction: { correlate: 1 },
     }),
   ];

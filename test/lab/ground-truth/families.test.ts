@@ -1,25 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CausalQuestion } from '../../../src/lab/causality/question.ts';
 import { createEmbeddedEngine } from '../../../src/lab/engines/embedded/embedded-engine.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { FAMILIES } from './families.ts';
 import { writeModelFolder } from './models/model-folder.ts';
 import { measureShares } from './shares.ts';
 
 const SEED = 2026;
-
-let folder: string;
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'cuvette-families-test-'));
-});
-
-afterAll(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
 
 describe('families of known structure', () => {
   test('have names of their own, and are twenty-five at least', () => {
@@ -43,7 +31,7 @@ describe('families of known structure', () => {
 });
 
 async function sharesIn(files: Record<string, Uint8Array | string>, question: CausalQuestion) {
-  const place = mkdtempSync(join(folder, 'm'));
+  const place = temporaryFolder();
   writeModelFolder(place, files);
   const engine = await createEmbeddedEngine({ model: await openModelFolder(place), id: 'toy', threads: 1 });
   try {

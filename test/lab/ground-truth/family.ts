@@ -4,7 +4,7 @@ import type { CausalQuestion } from '../../../src/lab/causality/question.ts';
 import type { VerdictName } from '../../../src/lab/causality/verdict.ts';
 import { createRandom, type Random } from '../../../src/lab/statistics/random.ts';
 import type { Along } from './models/basis.ts';
-import { type Head, takeToQuestion, type Unit } from './models/circuit.ts';
+import { type Head, line, takeToQuestion, type Unit } from './models/circuit.ts';
 import { makeLexicon, NO, YES } from './models/lexicon.ts';
 import { buildToy, roughly, type ToyDesign } from './models/toy-model.ts';
 import { type PromptPlan, writeDataset, writeNeutral, writeStructureMatched } from './prompts.ts';
@@ -73,6 +73,18 @@ const CARRIED_NOISE = Array.from({ length: 10 }, (_, i) => `noise ${i}`);
 /** Takes what concept words carry to the question mark. */
 export function gather(layer: number, more: readonly string[] = []): Head {
   return takeToQuestion(layer, 'conceptMark', [...CARRIED, ...more, ...CARRIED_NOISE]);
+}
+
+/** The answer is read from the concept alone. */
+export function readsConcept(gain: number): { units: Unit[] } {
+  return { units: line(1, 'concept', 'out', gain) };
+}
+
+/** A share of the answer is read from the concept, the rest from a copy. */
+export function readsShare(share: number): (gain: number) => { units: Unit[] } {
+  return (gain) => ({
+    units: [...line(1, 'concept', 'out', share * gain), ...line(1, 'copy', 'out', (1 - share) * gain)],
+  });
 }
 
 export function toyFamily(family: ToyFamily): Family {

@@ -1,10 +1,8 @@
 /** Families that vary the data: how many prompts, whether paired and balanced, how noisy the concept and the labels are. */
 
-import { type Family, gather, jitter, toyFamily } from '../family.ts';
+import { type Family, jitter, readsConcept, readsShare, toyFamily } from '../family.ts';
 import { line } from '../models/circuit.ts';
 import { NOTHING, PARTLY, part, SOFTMAX, UNREADABLE, USED, WHOLE } from './truths.ts';
-
-const readsConcept = (gain: number) => ({ units: line(1, 'concept', 'out', gain) });
 
 export const DATA: readonly Family[] = [
   toyFamily({
@@ -72,10 +70,7 @@ export const DATA: readonly Family[] = [
     shares: part(0.2),
     prompts: { pairs: 200 },
     model: { perLabel: 24 },
-    circuit: (gain) => ({
-      heads: [gather(0)],
-      units: [...line(1, 'concept', 'out', 0.2 * gain), ...line(1, 'copy', 'out', 0.8 * gain)],
-    }),
+    circuit: readsShare(0.2),
     direction: { concept: 1 },
   }),
   toyFamily({

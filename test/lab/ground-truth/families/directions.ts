@@ -1,11 +1,9 @@
 /** Families that vary what the direction is to the one that is read: at an angle, opposed to it, or beside another path. */
 
-import { type Family, gather, toyFamily } from '../family.ts';
+import { type Family, gather, readsConcept, toyFamily } from '../family.ts';
 import { line, lookFor } from '../models/circuit.ts';
 import { NO, YES } from '../models/lexicon.ts';
 import { AGAINST, PARTLY, part, USED, WHOLE } from './truths.ts';
-
-const readsConcept = (gain: number) => ({ units: line(1, 'concept', 'out', gain) });
 
 /** Beside the flag, which the answer is read from straight: shares of the concept and the flag. */
 const besideFlag = (concept: number, flag: number) => (gain: number) => ({

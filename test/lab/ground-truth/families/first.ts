@@ -1,10 +1,8 @@
 /** The families that the first edition's thresholds were made with. They show regressions, and measure nothing more. */
 
-import { type Family, gather, toyFamily } from '../family.ts';
+import { type Family, gather, readsConcept, readsShare, toyFamily } from '../family.ts';
 import { clamp, line, lookFor, ramp, shift } from '../models/circuit.ts';
 import { DEAD, LOCKED, NOTHING, PARTLY, part, SOFTMAX, UNREADABLE, USED, WHOLE } from './truths.ts';
-
-const readsConcept = (gain: number) => ({ units: line(1, 'concept', 'out', gain) });
 
 export const FIRST_FAMILIES: readonly Family[] = [
   toyFamily({
@@ -51,9 +49,7 @@ export const FIRST_FAMILIES: readonly Family[] = [
     truth: PARTLY,
     why: 'Three tenths of the answer are read from the concept, the rest from a copy.',
     shares: part(0.3),
-    circuit: (gain) => ({
-      units: [...line(1, 'concept', 'out', 0.3 * gain), ...line(1, 'copy', 'out', 0.7 * gain)],
-    }),
+    circuit: readsShare(0.3),
     direction: { concept: 1 },
   }),
   toyFamily({

@@ -1,10 +1,8 @@
 /** Families that vary how loud the answer is, and the width, depth and architecture of the model. */
 
-import { type Family, gather, toyFamily } from '../family.ts';
+import { type Family, gather, readsConcept, toyFamily } from '../family.ts';
 import { clamp, line } from '../models/circuit.ts';
 import { NOTHING, part, SOFTMAX, USED, WHOLE } from './truths.ts';
-
-const readsConcept = (gain: number) => ({ units: line(1, 'concept', 'out', gain) });
 
 export const GAIN_AND_SHAPE: readonly Family[] = [
   toyFamily({

@@ -128,10 +128,13 @@ export const READERS: readonly Family[] = [
   toyFamily({
     name: 'one of two dimensions',
     truth: PARTLY,
-    why: 'A third of the words carry the concept on one axis and the others on a second; both are read alike, and the direction is the first.',
-    shares: part(1 / 3, 0.12),
+    why: 'Words carry the concept on two axes, some more on one and some more on the other, a third of it on the first in the mean; both are read alike, and the direction is the first.',
+    shares: part(0.33, 0.12),
     model: {
-      carries: ({ sign, index }, random) => ({ [index % 3 === 0 ? 'concept' : 'other']: sign * jitter(random) }),
+      carries: ({ sign, index }, random) => {
+        const first = index % 2 === 0 ? 0.5 : 0.15;
+        return { concept: sign * first * jitter(random), other: sign * (1 - first) * jitter(random) };
+      },
     },
     prompts: { pairs: 64 },
     circuit: (gain) => ({
