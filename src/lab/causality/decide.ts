@@ -1,175 +1,234 @@
 /** Decides the verdict, as a pure function of the evidence: the first row of the decision table that matches. */
 
-import type { Evidence } from './evidence.ts';
-import { DIVERGENCE, LEAST_GAP, ON_MANIFOLD, PERPLEXITY_RATIO, SIGNIFICANCE } from './thresholds.ts';
-import type { Verdict, VerdictName, VerdictReason } from './verdict.ts';
-import { effectShare, limitsOf, sentenceOf, toThreeDigits } from './verdict-text.ts';
+import { isConfounded, isDecodable, isExpressed } from './conditions.ts';
+import { decodabilityFound, firstMatch, type Row, structureFound, sweepFound } from './decision-table.ts';
+import { type EffectState, isEquivalent, stateOf } from './effect-states.ts';
+import type { Effect, Evidence } from './evidence.ts';
+import { type FirstEvidence, firstEditionTable } from './first-edition.ts';
+import { shortfallOf } from './shortfall.ts';
+import {
+  DISPENSABLE,
+  FEWEST_FLIPPABLE,
+  HALF,
+  HARM,
+  INERT,
+  LEAST_FLIPS,
+  LEAST_GAP,
+  LEAST_HARM,
+  REDUNDANT,
+  UNTOLD,
+} from './thresholds.ts';
+import type { Verdict, VerdictReason } from './verdict.ts';
+import { effectShare, percent, sentenceOf, toThreeDigits } from './verdict-text.ts';
 
-interface Row {
-  condition: string;
-  /** What was measured, whether the row matches or not. */
-  because: string;
-  matched: boolean;
-  verdict: VerdictName;
-  reason: VerdictReason;
-}
-
-export function decide(evidence: Evidence): Verdict {
-  const path: Verdict['path'] = [];
-  for (const row of table(evidence)) {
-    const { condition, because, matched, verdict, reason } = row;
-    path.push({ condition, matched, because });
-    if (!matched) continue;
-    return { verdict, reason, sentence: sentenceOf(reason, evidence), path, limits: limitsOf(verdict, evidence) };
-  }
-  throw new Error('The last row of the decision table matches always.');
+/** Evidence of the first edition is decided by its own rules. */
+export function decide(evidence: Evidence | FirstEvidence): Verdict {
+  return firstMatch(evidence.format === 2 ? firstEditionTable(evidence) : table(evidence), evidence);
 }
 
 function* table(evidence: Evidence): Generator<Row> {
-  const { decodability, behaviour, steering, interchange, ablation, sweep, guards, multiplicity } = evidence;
+  const { behaviour, steering, interchange, ablation, temperature, sweep } = evidence;
+  const told = (reason: VerdictReason) => () => sentenceOf(reason, evidence);
+  const states = { S: stateOf(steering), I: stateOf(interchange), N: stateOf(ablation) };
+  const effects = `S = ${shown(steering)}, I = ${shown(interchange)}, N = ${shown(ablation)}`;
 
   yield {
     condition: "The AUROC's interval goes down to 0.60, or its permutation p is 0.05 or more",
-    because: `AUROC ${toThreeDigits(decodability.auroc)} with 95 % interval ${toThreeDigits(decodability.interval.low)} to ${toThreeDigits(decodability.interval.high)}, permutation p ${toThreeDigits(decodability.permutation.p)}`,
-    matched: !(decodability.interval.low > 0.6 && decodability.permutation.p < SIGNIFICANCE),
+    because: decodabilityFound(evidence),
+    matched: !isDecodable(evidence.decodability),
     verdict: 'undetermined',
     reason: 'not-decodable',
+    sentence: told('not-decodable'),
   };
-  yield structureRow(evidence);
   yield {
-    condition: `The natural gap between the classes is less than ${LEAST_GAP} logits`,
-    because: `G = ${toThreeDigits(behaviour.gap)}`,
-    matched: !(Math.abs(behaviour.gap) >= LEAST_GAP),
+    condition: 'On the structure-matched set the margin over 0.5 is less than half, or its interval includes 0.5',
+    because: structureFound(evidence),
+    matched: isConfounded(evidence.decodability, evidence.structureMatched),
+    verdict: 'undetermined',
+    reason: 'confounded-structural',
+    sentence: told('confounded-structural'),
+  };
+  yield {
+    condition: `The interval of the natural gap between the classes reaches below ${LEAST_GAP} logits`,
+    because: `G = ${toThreeDigits(behaviour.gap)} [${toThreeDigits(behaviour.interval.low)}, ${toThreeDigits(behaviour.interval.high)}]`,
+    matched: !isExpressed(behaviour),
     verdict: 'undetermined',
     reason: 'behaviour-not-expressed',
+    sentence: told('behaviour-not-expressed'),
   };
-  yield {
-    condition: 'There are too few random directions for the number of tests',
-    because: `${multiplicity.nulls} random directions, ${multiplicity.needed} needed for ${multiplicity.tests} tests`,
-    matched: multiplicity.nulls < multiplicity.needed,
-    verdict: 'undetermined',
-    reason: 'insufficient-nulls',
-  };
-  yield {
-    condition: 'Less than 0.1 of the behaviour passes through the site, and steering has no effect',
-    because: `I_full = ${effectShare(interchange.full)}, S = ${effect(steering)}`,
-    matched: interchange.full < 0.1 && !isSignificant(steering),
-    verdict: 'epiphenomenal-template',
-    reason: 'site-locked',
-  };
-  const missing = missingForCausal(evidence);
+  const { full } = interchange;
   yield {
     condition:
-      'S, I and N are significant and at least 0.5, at least 10 % of the answers flip at the natural dose, the scale of the logits is known in every run, the direction lies on the manifold by 0.6 or more, the guards pass, and it has a name if one is required',
-    because:
-      missing.length === 0
-        ? `S = ${effect(steering)}, I = ${effect(interchange)}, N = ${effect(ablation)}`
-        : missing.join('; '),
-    matched: missing.length === 0,
+      'Swapping the whole activation has no effect (all of its interval is within 0.1), and neither S nor I is present',
+    because: `I_full = ${effectShare(full.value)} [${effectShare(full.interval.low)}, ${effectShare(full.interval.high)}]; ${effects}`,
+    matched: isEquivalent(full.interval) && states.S !== 'present' && states.I !== 'present',
+    verdict: 'epiphenomenal-template',
+    reason: 'site-locked',
+    sentence: told('site-locked'),
+  };
+  const { untold, untoldAtRandom } = temperature;
+  const vague = `in ${untold.count} of ${untold.of} runs along the direction, and in ${untoldAtRandom.count} of ${untoldAtRandom.of} along random ones`;
+  yield {
+    condition: `In more than ${percent(UNTOLD)} of the runs, the control tokens do not tell the temperature`,
+    because: vague,
+    matched: !(untold.rate <= UNTOLD && untoldAtRandom.rate <= UNTOLD),
+    verdict: 'undetermined',
+    reason: 'temperature-unknown',
+    sentence: () =>
+      `An effect cannot be told from a change of temperature: the control tokens do not tell it ${vague}. Other control tokens may.`,
+  };
+  const lacking = lackingForCausal(evidence, states);
+  yield {
+    condition:
+      'I and N are present and at least 0.5, S is present with the same sign (and at least 0.5 unless the read-out saturates), at least 10 % of the answers that can flip do, the direction is not dormant, the harm is at most twice that of the whole activation, and there is a name if one is required',
+    because: lacking.join('; ') || effects,
+    matched: lacking.length === 0,
     verdict: 'causal',
     reason: 'sufficient-and-necessary',
+    sentence: told('sufficient-and-necessary'),
   };
+  const weak = weakReason(evidence, states);
   yield {
-    condition: 'S or I is significant and at least 0.05',
-    because: `S = ${effect(steering)}, I = ${effect(interchange)}`,
-    matched: isPartial(steering) || isPartial(interchange),
+    condition: 'S or I is present',
+    because: effects,
+    matched: states.S === 'present' || states.I === 'present',
     verdict: 'weak-causal',
-    reason: weakReason(evidence),
+    reason: weak,
+    sentence: () => weakSentence(weak, evidence),
   };
-  const moved = `‖Δlogit‖/‖logit‖ is up to ${toThreeDigits(sweep.change)} in the sweep, of which one common factor explains ${toThreeDigits(sweep.commonScale)}`;
+  const unknown = Object.entries(states).flatMap(([name, state]) => (state === 'unknown' ? [name] : []));
+  const wanted = shortfallOf(evidence);
   yield {
-    condition: 'The sweep changes logits by more than 2 %, at least half of it by one common factor',
-    because: moved,
-    matched: sweep.change > 0.02 && sweep.commonScale >= 0.5,
+    condition: 'S, I or N is neither present nor absent',
+    because: effects,
+    matched: unknown.length > 0,
+    verdict: 'undetermined',
+    reason: 'underpowered',
+    sentence: () => underpoweredSentence(unknown, effects, wanted),
+    wanted,
+  };
+  yield {
+    condition:
+      'All are absent, and the sweep changes logits by more than 2 %, at least half of it by one common factor',
+    because: sweepFound(evidence),
+    matched: sweep.change > INERT && sweep.commonScale >= HALF,
     verdict: 'epiphenomenal-softmax',
     reason: 'uniform-rescale',
+    sentence: told('uniform-rescale'),
   };
   yield {
-    condition: 'The sweep changes logits by 2 % or less throughout',
-    because: moved,
-    matched: sweep.change <= 0.02,
+    condition: 'All are absent, and the sweep changes logits by 2 % or less throughout',
+    because: sweepFound(evidence),
+    matched: sweep.change <= INERT,
     verdict: 'epiphenomenal-template',
     reason: 'direction-inert',
+    sentence: told('direction-inert'),
   };
   yield {
     condition: 'None of the above',
-    because: `${moved}; guards: on-manifold ${toThreeDigits(guards.onManifold.value)}`,
+    because: sweepFound(evidence),
     matched: true,
     verdict: 'undetermined',
     reason: 'effect-not-specific',
+    sentence: told('effect-not-specific'),
   };
 }
 
-function structureRow({ decodability, structureMatched }: Evidence): Row {
-  const row = {
-    condition: 'On the structure-matched set the margin over 0.5 is less than half, or its interval includes 0.5',
-    verdict: 'undetermined',
-    reason: 'confounded-structural',
-  } as const;
-  if (!structureMatched) return { ...row, because: 'no structure-matched set was given', matched: false };
-  const { auroc, interval } = structureMatched;
-  const half = auroc - 0.5 < (decodability.auroc - 0.5) / 2;
-  return {
-    ...row,
-    because: `AUROC ${toThreeDigits(auroc)} with 95 % interval ${toThreeDigits(interval.low)} to ${toThreeDigits(interval.high)} there, ${toThreeDigits(decodability.auroc)} on the dataset`,
-    matched: half || interval.low <= 0.5,
-  };
-}
+type States = Record<'S' | 'I' | 'N', EffectState>;
 
 /** The conditions of a causal verdict that are not met. */
-function missingForCausal({ steering, interchange, ablation, temperature, guards, naming }: Evidence): string[] {
-  const tests = { S: steering, I: interchange, N: ablation };
-  const { onManifold, neutral } = guards;
+function lackingForCausal(evidence: Evidence, states: States): string[] {
+  const { steering, interchange, ablation, naming, dormancy } = evidence;
+  const needed = isSaturated(evidence) ? 0 : HALF;
+  const isEnough = (state: EffectState, { value }: Effect, least: number) =>
+    state === 'present' && value >= least && value > 0;
   return [
-    ...Object.entries(tests).flatMap(([name, test]) =>
-      isSignificant(test) && test.value >= 0.5 ? [] : [`${name} = ${effect(test)}`],
-    ),
-    ...(interchange.answerFlips.rate >= 0.1 ? [] : [`${percent(interchange.answerFlips.rate)} of the answers flip`]),
-    ...(temperature.clamped === 0 ? [] : [`in ${temperature.clamped} runs the scale of the logits cannot be told`]),
-    ...(onManifold.value >= ON_MANIFOLD ? [] : [`on-manifold ${toThreeDigits(onManifold.value)}`]),
-    ...(guardsPass({ neutral })
-      ? []
-      : [
-          `on neutral text, perplexity × ${toThreeDigits(neutral.perplexityRatio)} and ${toThreeDigits(neutral.divergence)} nats`,
-        ]),
+    ...(isEnough(states.I, interchange, HALF) ? [] : [`I = ${shown(interchange)}`]),
+    ...(isEnough(states.N, ablation, HALF) ? [] : [`N = ${shown(ablation)}`]),
+    ...(isEnough(states.S, steering, needed) ? [] : [`S = ${shown(steering)}`]),
+    ...(isEquivalent(interchange.full.interval)
+      ? [`swapping the whole activation moves ${effectShare(interchange.full.value)}`]
+      : []),
+    ...(answersFlip(evidence) ? [] : [flipsFound(evidence)]),
+    ...(isDormant(evidence)
+      ? [`outside of natural differences ${effectShare(dormancy.rest)}, within them ${effectShare(dormancy.within)}`]
+      : []),
+    ...(isHarmful(evidence) ? [harmFound(evidence)] : []),
     ...(naming.required && !naming.name ? ['no name was given'] : []),
   ];
 }
 
 /** The first of the reasons, by weight, that keep the verdict from causal. */
-function weakReason({ steering, interchange, ablation, guards, naming }: Evidence): VerdictReason {
-  if (guards.onManifold.value < ON_MANIFOLD) return 'possible-dormant-pathway';
-  if (ablation.value < 0.2 && interchange.value >= 0.25) return 'redundant-pathway';
-  if (!isPartial(interchange)) return 'off-manifold-only';
-  const strong = [steering, interchange, ablation].every((test) => isSignificant(test) && test.value >= 0.5);
-  if (strong && interchange.answerFlips.rate >= 0.1) {
-    return guardsPass(guards) && naming.required && !naming.name ? 'unnamed' : 'off-manifold-only';
-  }
-  return 'partial-mediator';
+function weakReason(evidence: Evidence, states: States): VerdictReason {
+  const { steering, interchange, ablation, naming } = evidence;
+  const against = states.I === 'present' ? interchange : steering;
+  if (against.value < 0) return 'acts-against-label';
+  if (isDormant(evidence)) return 'possible-dormant-pathway';
+  if ((states.N === 'absent' || ablation.value < DISPENSABLE) && interchange.value >= REDUNDANT)
+    return 'redundant-pathway';
+  if (isHarmful(evidence)) return 'off-manifold-only';
+  const unnamed = naming.required && !naming.name;
+  return unnamed && lackingForCausal(evidence, states).length === 1 ? 'unnamed' : 'partial-mediator';
 }
 
-interface Tested {
-  value: number;
-  adjusted: number;
+function weakSentence(reason: VerdictReason, evidence: Evidence): string {
+  const { steering, interchange, dormancy } = evidence;
+  if (reason === 'acts-against-label')
+    return `The direction moves the behaviour against its label: what goes with label 1 makes the answer of label 0 likelier (S = ${effectShare(steering.value)}, I = ${effectShare(interchange.value)}). Something else makes up for it.`;
+  if (reason === 'possible-dormant-pathway')
+    return `The direction has an effect, but most of it (${effectShare(dormancy.rest)}, against ${effectShare(dormancy.within)}) comes from where counterfactuals never differ: it may come from a pathway that is dormant in natural data.`;
+  if (reason === 'off-manifold-only')
+    return `The direction has an effect, but its component does more to everything else than a natural swap does: ${harmFound(evidence)}.`;
+  return sentenceOf(reason, evidence);
 }
 
-/** The smallest possible p value equals the bound by design, and must not fail by rounding. */
-function isSignificant(test: Tested): boolean {
-  return test.adjusted <= SIGNIFICANCE + 1e-9;
+function underpoweredSentence(
+  unknown: string[],
+  effects: string,
+  { pairs, randomDirections }: Verdict['wanted'] & {},
+): string {
+  const more = [
+    ...(pairs === undefined ? [] : [`about ${pairs} more pairs of prompts`]),
+    ...(randomDirections === undefined ? [] : [`${randomDirections} random directions`]),
+  ];
+  const advice =
+    more.length > 0
+      ? `${more.join(' and ')} would settle it`
+      : 'random directions do as much too often, and more of them or of the prompts would not settle it';
+  return `Whether the direction has an effect is neither shown nor excluded (${unknown.join(', ')} unknown: ${effects}); ${advice}.`;
 }
 
-function isPartial(test: Tested): boolean {
-  return isSignificant(test) && test.value >= 0.05;
+/** A further step beyond the class mean moves less than half of what the step to it did. */
+export function isSaturated({ steering: { saturation } }: Evidence): boolean {
+  return Math.abs(saturation.beyond) < HALF * Math.abs(saturation.within);
 }
 
-function guardsPass({ neutral }: Pick<Evidence['guards'], 'neutral'>): boolean {
-  return neutral.perplexityRatio <= PERPLEXITY_RATIO && neutral.divergence <= DIVERGENCE;
+/** What lies outside of natural differences carries more than half of the effect. */
+export function isDormant({ dormancy: { within, rest } }: Evidence): boolean {
+  return Math.abs(rest) > Math.abs(within);
 }
 
-function effect(test: Tested): string {
-  return `${effectShare(test.value)} (adjusted p ${toThreeDigits(test.adjusted)})`;
+/** Swapping the component changes the rest of the distribution by more than twice what swapping the whole activation does. */
+export function isHarmful({ harm: { component, whole } }: Evidence): boolean {
+  return component > LEAST_HARM && component > HARM * whole;
 }
 
-function percent(rate: number): string {
-  return `${Math.round(100 * rate)} %`;
+/** Where no answer can flip by nature, the answers must at least be about the target. */
+export function answersFlip({ interchange: { answerFlips, answers } }: Evidence): boolean {
+  return answerFlips.of >= FEWEST_FLIPPABLE ? answerFlips.rate >= LEAST_FLIPS : answers.rate >= HALF;
+}
+
+function flipsFound({ interchange: { answerFlips, answers } }: Evidence): string {
+  if (answerFlips.of >= FEWEST_FLIPPABLE)
+    return `${percent(answerFlips.rate)} of the ${answerFlips.of} answers that can flip do`;
+  return `${percent(answers.rate)} of the answers are target words`;
+}
+
+export function harmFound({ harm }: Evidence): string {
+  return `swapping the component moves the other tokens by ${toThreeDigits(harm.component)} nats, swapping the whole activation by ${toThreeDigits(harm.whole)}`;
+}
+
+function shown(effect: Effect): string {
+  const { value, interval, adjusted } = effect;
+  return `${effectShare(value)} [${effectShare(interval.low)}, ${effectShare(interval.high)}] (${stateOf(effect)}, adjusted p ${toThreeDigits(adjusted)})`;
 }

@@ -8,10 +8,11 @@ import { permutationP, permuteWithin } from '../statistics/permutation.ts';
 import { createRandom, type Random } from '../statistics/random.ts';
 import { createScorer, resolutionAmong, type Scorer, type Scores } from '../statistics/scores.ts';
 import { mean, quantile } from '../statistics/summary.ts';
-import { dot } from '../statistics/vectors.ts';
+import { dot, scaled } from '../statistics/vectors.ts';
+import type { Separation } from './common-evidence.ts';
 import { clustersOf, exchangeableGroups, labelsOf, rowAt } from './dataset.ts';
 import { type Fit, fitDirection, rowsOf } from './direction.ts';
-import type { Evidence, Separation } from './evidence.ts';
+import type { Evidence } from './evidence.ts';
 import type { DatasetRow } from './question.ts';
 
 const BOOTSTRAPS = 1000;
@@ -53,6 +54,12 @@ export function measureDecodability(
   };
 }
 
+/** The direction, or its opposite if that is the way from label 0 to label 1: which way a given direction points says nothing about its use. */
+export function facingLabels(data: Labelled, rows: readonly number[], direction: Float32Array): Float32Array {
+  const value = aurocOf(scorerOf(data, rows)(direction), labelsOf(data.dataset, rows));
+  return value < 0.5 ? scaled(direction, -1) : direction;
+}
+
 export function scoreRows(data: Labelled, rows: readonly number[], direction: Float32Array, name: string): Separation {
   const { values, resolution } = scorerOf(data, rows)(direction);
   const labels = labelsOf(data.dataset, rows);
@@ -73,12 +80,14 @@ function scorerOf({ activations, width }: Labelled, rows: readonly number[]): Sc
   return createScorer(rowsOf(activations, rows, width), width);
 }
 
+/** Of a direction that was given, the better way round, as it was itself. */
 function permuteLabels(data: Labelled, { test }: Evidence['split'], scored: Separation): number[] {
   const random = createRandom(data.seed, 'permutation');
   const groups = exchangeableGroups(data.dataset, test);
-  return Array.from({ length: PERMUTATIONS.fast }, () =>
-    auroc(scored.scores, permuteWithin(scored.labels, groups, random), scored.resolution),
-  );
+  return Array.from({ length: PERMUTATIONS.fast }, () => {
+    const value = auroc(scored.scores, permuteWithin(scored.labels, groups, random), scored.resolution);
+    return Math.max(value, 1 - value);
+  });
 }
 
 /** Permutes labels in both halves, and fits the direction again for each permutation. */

@@ -1,17 +1,15 @@
 /**
- * Tests the three effects of a direction: steering, interchange of its component between counterfactuals, and ablation to its mean. Each is expressed
- * as a share of the natural gap between the classes.
+ * Measures the three effects of a direction: steering to the class means, interchange of its component between counterfactuals, and ablation to the
+ * middle. Each is expressed as a share of the natural gap between the classes.
  */
 
-import { missing } from '../core/missing.ts';
-import { bootstrapInterval } from '../statistics/bootstrap.ts';
-import { holm } from '../statistics/holm.ts';
-import { permutationP } from '../statistics/permutation.ts';
+import { expandedInterval } from '../statistics/bootstrap.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
-import { type Displaced, displaceAlong, displaceAtRandom, partsOf, swap } from './displacements.ts';
-import type { Dose, Effect, Evidence } from './evidence.ts';
+import type { Dose, Share } from './common-evidence.ts';
+import { type Displaced, displaceNaturally, EFFECT_KINDS, lostBy, partsOf } from './displacements.ts';
+import type { Effect, Evidence } from './evidence.ts';
 import {
   balancedMean,
   eachOf,
@@ -21,68 +19,65 @@ import {
   signOf,
   signOfGap,
 } from './intervention-sample.ts';
-import { isClamped, type MarginReader, type Margins, marginOf } from './logit-margins.ts';
+import { type MarginReader, type Margins, marginOf, partOfMargins } from './logit-margins.ts';
+import { type NullPlan, testAgainstRandom, type Untested } from './random-directions.ts';
+import { componentSwaps, swapAll } from './swaps.ts';
 import { LEAST_GAP } from './thresholds.ts';
 
 const BOOTSTRAPS = 1000;
-/** In logits: effects that differ by less are equal within the rounding of float32. */
-const ROUNDING = 1e-5;
 
-type Effects = Pick<Evidence, 'behaviour' | 'steering' | 'ablation' | 'temperature'> & {
-  interchange: Omit<Evidence['interchange'], 'answerFlips' | 'partners'>;
+export type Effects = Pick<Evidence, 'behaviour' | 'steering' | 'ablation' | 'temperature' | 'multiplicity'> & {
+  interchange: Omit<Evidence['interchange'], 'answerFlips' | 'answers' | 'partners'>;
 };
 
+/** `isSettled` tells whether the behaviour and the effect of the whole activation, or what was measured before, leave nothing to random directions. */
 export async function measureEffects(
   reader: MarginReader,
   sample: InterventionSample,
-  multiplicity: Evidence['multiplicity'],
-  doseOf: (absolute: number) => Dose,
+  plan: NullPlan,
+  dose: Dose,
+  isSettled: (behaviour: Evidence['behaviour'], full: Evidence['interchange']['full']) => boolean,
 ): Promise<Effects> {
-  const along = await displaceAlong(reader, sample);
+  const along = await displaceNaturally(reader, sample, [...EFFECT_KINDS, 'beyond']);
   const natural = naturalMargins(reader.base, sample);
-  const swapped = await swapRest(reader, sample, natural.between);
-  const nulls = await displaceAtRandom(reader, sample, multiplicity.nulls);
+  const behaviour = describeBehaviour(reader.base, sample, natural.own.margins);
+  const swapped = await swapOthers(reader, sample, natural.between);
 
   const parts = partsOf(sample, reader.base, along);
-  const tests = [
-    testEffect(sample, 'steering', parts.steering, natural.own, nulls.steering),
-    testEffect(sample, 'interchange', parts.interchange, natural.between, nulls.interchange),
-    testEffect(sample, 'ablation', parts.ablation, natural.own, nulls.ablation),
-  ] as const;
-  const [s, i, n] = adjustedOf(tests, multiplicity.tests);
-  const [steering, interchange, ablation] = tests;
-  const { margins, sign } = natural.own;
-  return {
-    behaviour: describeBehaviour(reader.base, sample, margins),
-    steering: {
-      ...steering,
-      adjusted: s,
-      dose: doseOf(sample.swing / 2),
-      wrongWay: shareOf(steering.each.filter((part) => part * sign < 0).length, steering.each.length),
-      uncorrected: uncorrectedSteering(sample, along) / steering.whole,
-      deltaRelative: deltaRelative(reader.base, along),
-    },
-    interchange: { ...interchange, adjusted: i, ...swapped, flips: preferenceFlips(reader.base, sample, along) },
-    ablation: {
-      ...ablation,
-      adjusted: n,
-      gap: balancedMean(sample, margins) - balancedMean(sample, parts.ablation),
-    },
-    temperature: describeTemperature(along),
+  const effects = {
+    steering: shareIn(sample, 'steering', parts.steering, natural.own),
+    interchange: shareIn(sample, 'interchange', parts.interchange, natural.between),
+    ablation: shareIn(sample, 'ablation', parts.ablation, natural.own),
   };
-}
-
-/** Adjusted for all tests of the lab session. */
-function adjustedOf(tests: readonly [Effect, Effect, Effect], count: number): [number, number, number] {
-  const [
-    s = missing('adjusted p of steering'),
-    i = missing('adjusted p of interchange'),
-    n = missing('adjusted p of ablation'),
-  ] = holm(
-    tests.map((test) => test.p),
-    count,
-  );
-  return [s, i, n];
+  const settled = isSettled(behaviour, swapped.full);
+  const { tests, multiplicity, untold } = await testAgainstRandom(reader, sample, effects, plan, settled);
+  const { sign } = natural.own;
+  const steered = parts.steering.filter((part) => !Number.isNaN(part));
+  return {
+    behaviour,
+    steering: {
+      ...effects.steering,
+      ...tests.steering,
+      dose,
+      wrongWay: shareOf(steered.filter((part) => part * sign < 0).length, steered.length),
+      uncorrected: uncorrectedSteering(sample, along) / effects.steering.whole,
+      deltaRelative: deltaRelative(reader.base, along),
+      saturation: saturationOf(sample, along, effects.steering.whole),
+    },
+    interchange: {
+      ...effects.interchange,
+      ...tests.interchange,
+      ...swapped,
+      flips: preferenceFlips(reader.base, sample, along),
+    },
+    ablation: {
+      ...effects.ablation,
+      ...tests.ablation,
+      gap: behaviour.gap - balancedMean(sample, parts.ablation),
+    },
+    temperature: describeTemperature(along, untold),
+    multiplicity,
+  };
 }
 
 /** Margins of the unmodified model, times the sign of the label. */
@@ -95,7 +90,7 @@ interface Natural {
 }
 
 /** The margins of each row, and those between it and its partner, which hold the gap twice. */
-function naturalMargins({ raw }: Margins, sample: InterventionSample): { own: Natural; between: Natural } {
+export function naturalMargins({ raw }: Margins, sample: InterventionSample): { own: Natural; between: Natural } {
   const margin = (index: number) => marginOf(raw, index);
   const own = eachOf(sample, (index) => signOf(sample, index) * margin(index));
   const between = eachOf(sample, (index) => signOf(sample, index) * (margin(index) - margin(partnerOf(sample, index))));
@@ -106,60 +101,55 @@ function naturalMargins({ raw }: Margins, sample: InterventionSample): { own: Na
   };
 }
 
-function referenceIn(sample: InterventionSample, { margins, sign, least }: Natural, rows?: readonly number[]): number {
-  return referenceEffect(balancedMean(sample, margins, rows), sign, least);
-}
-
-/** Interchanges the whole activation, and all but the direction's component. */
-async function swapRest(
-  reader: MarginReader,
-  sample: InterventionSample,
-  natural: Natural,
-): Promise<{ full: number; complement: number }> {
-  const count = sample.labels.length;
-  const margins = await reader.measure(2 * count, (index) =>
-    swap(sample, index % count, index < count ? 'all' : 'rest'),
-  );
-  const whole = referenceIn(sample, natural);
-  const moved = (values: Float64Array) =>
-    eachOf(sample, (index) => signOf(sample, index) * (marginOf(reader.base.raw, index) - marginOf(values, index)));
-  return {
-    // Without the correction for temperature, as a change of temperature is an effect of the site, too.
-    full: balancedMean(sample, moved(margins.raw.subarray(0, count))) / whole,
-    complement: balancedMean(sample, moved(margins.corrected.subarray(count))) / whole,
-  };
-}
-
-function testEffect(
+/** The rows' parts as a share of what is natural in the same rows: those whose part cannot be told are in neither. */
+export function shareIn(
   sample: InterventionSample,
   name: string,
   parts: Float64Array,
   natural: Natural,
-  nulls: readonly number[],
-): Effect {
-  const whole = referenceIn(sample, natural);
-  const value = balancedMean(sample, parts) / whole;
-  const shares = nulls.map((part) => part / whole);
+): Untested & Pick<Effect, 'each'> {
+  const margins = natural.margins.map((margin, index) => (Number.isNaN(marginOf(parts, index)) ? Number.NaN : margin));
+  const referenceIn = (rows?: readonly number[]) =>
+    referenceEffect(balancedMean(sample, margins, rows), natural.sign, natural.least);
+  const whole = referenceIn();
   return {
-    value,
+    value: balancedMean(sample, parts) / whole,
     whole,
-    interval: bootstrapInterval(
+    interval: expandedInterval(
       sample.clusters,
-      (rows) => balancedMean(sample, parts, rows) / referenceIn(sample, natural, rows),
+      (rows) => balancedMean(sample, parts, rows) / referenceIn(rows),
       BOOTSTRAPS,
       createRandom(sample.seed, `bootstrap of ${name}`),
     ),
-    each: Array.from(parts),
-    null: shares,
-    p: permutationP(Math.abs(value) - ROUNDING / Math.abs(whole), shares.map(Math.abs)),
-    adjusted: 1,
+    each: Array.from(parts, (part) => (Number.isNaN(part) ? null : part)),
+  };
+}
+
+/** Interchanges the whole activation, and all but the direction's component. */
+async function swapOthers(
+  reader: MarginReader,
+  sample: InterventionSample,
+  natural: Natural,
+): Promise<Pick<Evidence['interchange'], 'full' | 'complement'>> {
+  const count = sample.labels.length;
+  const swaps = componentSwaps(sample);
+  const margins = await reader.measure(2 * count, (index) =>
+    index < count ? swapAll(sample, index) : swaps.rest(index % count),
+  );
+  const [all, rest] = [partOfMargins(margins, 0, count), partOfMargins(margins, count, 2 * count)];
+  // Without the correction for temperature, as a change of temperature is an effect of the site, too.
+  const moved = lostBy(sample, reader.base, { ...all, corrected: all.raw });
+  const { value, interval } = shareIn(sample, 'the whole activation', moved, natural);
+  return {
+    full: { value, interval },
+    complement: shareIn(sample, 'all but the direction', lostBy(sample, reader.base, rest), natural).value,
   };
 }
 
 function describeBehaviour({ raw }: Margins, sample: InterventionSample, own: Float64Array): Evidence['behaviour'] {
   return {
     gap: balancedMean(sample, own),
-    interval: bootstrapInterval(
+    interval: expandedInterval(
       sample.clusters,
       (indices) => balancedMean(sample, own, indices),
       BOOTSTRAPS,
@@ -186,12 +176,26 @@ function deltaRelative(base: Margins, { forth, back }: Displaced): number {
   return (up + down) / 2;
 }
 
-/** Counts rows that prefer the partner's class after interchange, and did not before. */
-function preferenceFlips(
-  { raw }: Margins,
+/** From the middle to the mean of a row's own class, and as far again: where the second step moves less, the read-out saturates. */
+function saturationOf(
   sample: InterventionSample,
-  { swapped }: Displaced,
-): Effects['interchange']['flips'] {
+  { forth, back, ablated, beyond }: Displaced<'forth' | 'back' | 'ablated' | 'beyond'>,
+  whole: number,
+): Evidence['steering']['saturation'] {
+  const own = (index: number) => marginOf((signOf(sample, index) === 1 ? forth : back).corrected, index);
+  const step = (from: (index: number) => number, to: (index: number) => number) =>
+    balancedMean(
+      sample,
+      eachOf(sample, (index) => signOf(sample, index) * (to(index) - from(index))),
+    ) / whole;
+  return {
+    within: step((index) => marginOf(ablated.corrected, index), own),
+    beyond: step(own, (index) => marginOf(beyond.corrected, index)),
+  };
+}
+
+/** Counts rows that prefer the partner's class after interchange, and did not before. */
+function preferenceFlips({ raw }: Margins, sample: InterventionSample, { swapped }: Displaced): Share {
   const flipped = eachOf(sample, (index) => {
     const [own, other] = [marginOf(raw, index), marginOf(raw, partnerOf(sample, index))];
     const now = marginOf(swapped.corrected, index);
@@ -200,12 +204,15 @@ function preferenceFlips(
   return shareOf(flipped.filter((value) => value === 1).length, flipped.length);
 }
 
-function describeTemperature(along: Displaced): Evidence['temperature'] {
-  const scales = Object.values(along).flatMap((margins) => [...margins.scale]);
+function describeTemperature(along: Displaced, atRandom: { count: number; of: number }): Evidence['temperature'] {
+  const scales = EFFECT_KINDS.flatMap((kind) => [...along[kind].scale]);
+  const told = scales.filter((scale) => !Number.isNaN(scale));
+  const known = told.length > 0 ? told : [1];
   return {
-    mean: mean(scales),
-    low: Math.min(...scales),
-    high: Math.max(...scales),
-    clamped: scales.filter(isClamped).length,
+    mean: mean(known),
+    low: Math.min(...known),
+    high: Math.max(...known),
+    untold: shareOf(scales.length - told.length, scales.length),
+    untoldAtRandom: shareOf(atRandom.count, atRandom.of),
   };
 }

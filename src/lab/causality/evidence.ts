@@ -1,170 +1,92 @@
 /** Defines the evidence of a run of the causality protocol, as plain JSON. The verdict is a function of it alone, so that anyone can decide again. */
 
 import * as z from 'zod';
-import { labelSchema, siteSchema } from './question.ts';
+import { commonEvidence, dose, interval, partnerCounts, share, token } from './common-evidence.ts';
 
-const interval = z.object({ low: z.number(), high: z.number() });
-const token = z.object({ id: z.number().int(), text: z.string() });
-const dose = z.object({ absolute: z.number(), swing: z.number(), norm: z.number() });
-const share = z.object({ count: z.number().int(), of: z.number().int(), rate: z.number(), interval });
-
-/** AUROC of scores, with what a picture of them needs. */
-const separation = z.object({
-  auroc: z.number(),
-  /** 95 %, by bootstrap over pairs. */
-  interval,
-  scores: z.array(z.number()),
-  /** Two scores that are closer count in proportion to how far they are apart, and not as one above the other. */
-  resolution: z.number(),
-  labels: z.array(labelSchema),
-});
-
-/** One effect as a share of the natural one, against the same done with random directions. */
+/** One effect as a share of the natural one, against what is natural along random directions. */
 const effect = z.object({
   value: z.number(),
   /** What a share of 1 is, in logits. */
   whole: z.number(),
   /** 95 %, by bootstrap over pairs. */
   interval,
-  /** What each prompt adds, in logits, in the order of `split.intervened`. */
-  each: z.array(z.number()),
+  /** What each prompt adds, in logits, in the order of `split.intervened`; null where the temperature of the run cannot be told. */
+  each: z.array(z.number().nullable()),
   null: z.array(z.number()),
+  /** How often a random direction does as much. */
   p: z.number(),
-  /** By Holm, over all tests of the lab session. */
+  /** By Holm over the three effects, and so scaled that 0.05 is the level of this question. */
   adjusted: z.number(),
+  /** How often a random direction does as much as a quarter of the behaviour: whether such an effect would have been found. */
+  quarter: z.number(),
 });
 
-const sweepRow = z.object({
-  dose,
-  /** The likeliest token becomes another one. */
-  flips: share,
-  /** It becomes one of the target that the sign of the dose asks for. */
-  towardTarget: share,
-  /** ‖Δlogit‖ / ‖logit‖ over the vocabulary, logits taken from their mean. */
-  change: z.number(),
-  /** The share of the change that one factor common to all logits explains. */
-  commonScale: z.number(),
-  /** Mean of Δlogit(what the target asks for) − mean Δlogit(controls), before correction for temperature. */
-  deltaRelative: z.number(),
-});
+/** What an intervention does to the answer of one prompt. */
+const said = token.extend({ probability: z.number() });
 
-export const evidenceSchema = z.object({
-  format: z.literal(2),
-  version: z.string(),
-  seed: z.number().int(),
-  model: z.object({
-    id: z.string(),
-    engine: z.string(),
-    architecture: z.string(),
-    layers: z.number().int(),
-    width: z.number().int(),
-    dtype: z.string(),
-    weights: z.string(),
-    tokenizer: z.string(),
-  }),
-  data: z.object({
-    /** SHA-256 of the rows of the dataset, the neutral prompts and the structure-matched set. */
-    hash: z.string(),
-    rows: z.number().int(),
-    positives: z.number().int(),
-    negatives: z.number().int(),
-    /** 0 when rows have none. */
-    pairs: z.number().int(),
-    templates: z.number().int(),
-  }),
-  site: siteSchema,
-  split: z.object({
-    /** What is kept together. `none`: the direction and the target were given, all rows are tested. */
-    by: z.enum(['pair', 'template', 'row', 'given', 'none']),
-    discovery: z.array(z.number().int()),
-    test: z.array(z.number().int()),
-    /** Rows of the test half that were intervened on: all of them, unless there are very many. */
-    intervened: z.array(z.number().int()),
-  }),
-  direction: z.object({
-    kind: z.enum(['given', 'fit']),
-    method: z.string(),
-    source: z.string().optional(),
-    /** Of length 1. */
-    vector: z.array(z.number()),
-    hash: z.string(),
-    /** Distance between the class means along the direction, in the test half. */
-    swing: z.number(),
-    /** Mean length of the activation at the site, in the test half. */
-    norm: z.number(),
-    /** How long the class means' distance is in all, and what share of it (squared) lies along the direction. */
-    difference: z.object({ length: z.number(), along: z.number() }),
-  }),
-  target: z.object({
-    positive: z.array(token),
-    negative: z.array(token),
-    chosen: z.enum(['given', 'discovery']),
-  }),
-  controls: z.object({ tokens: z.array(token), chosen: z.enum(['given', 'matched']) }),
-  decodability: separation.extend({
-    bootstraps: z.number().int(),
-    permutation: z.object({ p: z.number(), null: z.array(z.number()), refitted: z.boolean() }),
-    /** AUROCs of random directions on the same activations, the better way round. */
-    random: z.object({ mean: z.number(), high: z.number(), best: z.number(), null: z.array(z.number()) }),
-    /** AUROC for labels that mean nothing but are as easy to learn by heart; what the direction is better by. */
-    controlTask: z.object({ auroc: z.number(), selectivity: z.number(), tasks: z.number().int() }),
-  }),
-  behaviour: z.object({
-    /** Natural gap G: half of the distance between the classes' mean margins. */
-    gap: z.number(),
-    interval,
-    /** Logit(positive) − logit(negative) of each prompt, in the order of `split.intervened`. */
-    margins: z.array(z.number()),
-    labels: z.array(labelSchema),
-    /** Prompts where the margin's sign is the label's. */
-    expressed: share,
-  }),
+export const evidenceSchema = commonEvidence.extend({
+  format: z.literal(3),
   steering: effect.extend({
     dose,
-    /** Prompts where adding the direction lowers what it should raise. */
+    /** Prompts where going to the mean of class 1 lowers what going to that of class 0 does not. */
     wrongWay: share,
     /** Without correction for temperature. */
     uncorrected: z.number(),
     /** Mean Δlogit(target) − mean Δlogit(controls) between both signs, halved. */
     deltaRelative: z.number(),
+    /** What the step from the middle to the class mean moves, and what another such step moves, as shares of the natural gap. */
+    saturation: z.object({ within: z.number(), beyond: z.number() }),
   }),
   interchange: effect.extend({
     /** The whole activation is swapped: whether anything passes through this site. */
-    full: z.number(),
+    full: z.object({ value: z.number(), interval }),
     /** All but the direction's component is swapped. */
     complement: z.number(),
     /** The model comes to prefer the partner's target tokens to its own. */
     flips: share,
-    /** The likeliest token of all goes from its own target tokens to one of the partner's: flips of the answer at the natural dose. */
+    /** Of the prompts whose answer and whose partner's answer are target tokens of their classes: the likeliest token becomes one of the partner's. */
     answerFlips: share,
-    /** How many partners were the row's own pair, of its template, or any of the other label. */
-    partners: z.object({ pair: z.number().int(), template: z.number().int(), any: z.number().int() }),
+    /** Prompts whose likeliest token is a target token. */
+    answers: share,
+    partners: partnerCounts,
   }),
   ablation: effect.extend({ gap: z.number() }),
-  /** Factors that the interventions above put on all logits. */
-  temperature: z.object({ mean: z.number(), low: z.number(), high: z.number(), clamped: z.number().int() }),
+  /** Factors that the interventions above put on all logits, and the runs in which they cannot be told. */
+  temperature: z.object({
+    mean: z.number(),
+    low: z.number(),
+    high: z.number(),
+    untold: share,
+    /** The same for random directions. */
+    untoldAtRandom: share,
+  }),
   multiplicity: z.object({
-    /** Sites and directions tried in this lab session, this one included. */
-    family: z.number().int(),
-    tests: z.number().int(),
+    /** Which question of the lab session this is. */
+    question: z.number().int(),
+    /** The error rate of all questions together; what this one may spend of it, and what all up to it have. */
+    rate: z.number(),
+    level: z.number(),
+    spent: z.number(),
+    /** Random directions: how many there are, and how many there may be at most. */
     nulls: z.number().int(),
-    needed: z.number().int(),
+    most: z.number().int(),
+    /** Whether more of them would change no state of an effect, with 99 % confidence. */
+    stable: z.boolean(),
   }),
-  /** Half, one and two lengths of the activation, both signs: what the decision rests on. */
-  sweep: z.object({
-    rows: z.array(sweepRow),
-    /** The same doses along random directions, all of them together. */
-    random: z.array(sweepRow),
-    randomDirections: z.number().int(),
-    /** Doses that the question asked for, beyond those. */
-    asked: z.array(sweepRow),
-    /** The largest change in `rows`, and the share of all change in them that common factors explain. */
-    change: z.number(),
-    commonScale: z.number(),
+  /** The swap of the component, divided into what lies in the span of natural differences between counterfactuals and the rest, as shares of the natural effect. */
+  dormancy: z.object({
+    within: z.number(),
+    rest: z.number(),
+    /** Share of the squared direction in that span. */
+    geometric: z.number(),
+    /** Natural differences that the span was made of. */
+    differences: z.number().int(),
   }),
-  guards: z.object({
-    /** Share of the direction (squared) that lies where activations vary, against what held-out activations reach themselves. */
-    onManifold: z.object({ value: z.number(), share: z.number(), reach: z.number(), rows: z.number().int() }),
+  /** Nats that the distribution over all but the target tokens moves by, at the claim's own place: by swapping the component, and the whole activation. */
+  harm: z.object({ component: z.number(), whole: z.number() }),
+  specificity: z.object({
+    /** Random directions with the tested one's displacement: how many do as much as it, by interchange. */
+    doseMatched: z.object({ null: z.array(z.number()), asMuch: share }),
     neutral: z.object({
       prompts: z.number().int(),
       tokens: z.number().int(),
@@ -177,13 +99,11 @@ export const evidenceSchema = z.object({
       random: z.object({ perplexityRatio: z.number(), divergence: z.number() }),
     }),
   }),
-  structureMatched: separation.optional(),
-  naming: z.object({ required: z.boolean(), name: z.string().optional() }),
+  /** The first prompts of each class, with the likeliest token before, after swapping the component, and after swapping the whole activation. */
+  examples: z.array(
+    z.object({ row: z.number().int(), before: said, component: said, whole: said, partner: z.number().int() }),
+  ),
 });
 
-export type Dose = z.infer<typeof dose>;
-export type Share = z.infer<typeof share>;
-export type Separation = z.infer<typeof separation>;
 export type Effect = z.infer<typeof effect>;
-export type SweepRow = z.infer<typeof sweepRow>;
 export type Evidence = z.infer<typeof evidenceSchema>;

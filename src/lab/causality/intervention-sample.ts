@@ -2,6 +2,7 @@
 
 import { missing } from '../core/missing.ts';
 import type { Site } from './readings.ts';
+import type { Subspace } from './subspace.ts';
 import { LEAST_GAP } from './thresholds.ts';
 
 export interface InterventionSample {
@@ -12,13 +13,10 @@ export interface InterventionSample {
   /** Strata of clusters for the bootstrap. */
   clusters: number[][][];
   activations: Float32Array[];
-  /** Components along the direction. */
-  components: Float64Array;
   /** Each row's counterfactual. */
   partners: number[];
-  direction: Float32Array;
-  /** Distance between the class means along the direction. */
-  swing: number;
+  /** What is tested. */
+  subspace: Subspace;
 }
 
 /** One number for each row. */
@@ -39,7 +37,11 @@ export function partnerOf({ partners }: InterventionSample, index: number): numb
   return partners[index] ?? missing('partner of row', index);
 }
 
-/** The mean of both classes' means, so that the larger class does not weigh more. */
+export function activationOf({ activations }: InterventionSample, index: number): Float32Array {
+  return activations[index] ?? missing('activation of row', index);
+}
+
+/** The mean of both classes' means, so that the larger class does not weigh more. Rows whose value is not a number are left out: nobody could tell it. */
 export function balancedMean(sample: InterventionSample, values: Float64Array, indices?: readonly number[]): number {
   const [negative, positive] = [
     { sum: 0, count: 0 },
@@ -47,7 +49,9 @@ export function balancedMean(sample: InterventionSample, values: Float64Array, i
   ];
   const take = (index: number) => {
     const own = labelOf(sample, index) === 1 ? positive : negative;
-    own.sum += values[index] ?? missing('value of row', index);
+    const value = values[index] ?? missing('value of row', index);
+    if (Number.isNaN(value)) return;
+    own.sum += value;
     own.count++;
   };
   if (indices) indices.forEach(take);

@@ -5,19 +5,22 @@
 
 import type { Variant } from '../core/engine.ts';
 import { missing } from '../core/missing.ts';
-import { leastSquares } from '../statistics/least-squares.ts';
+import { type RobustSlope, robustSlopes } from '../statistics/robust-slope.ts';
 import { mean } from '../statistics/summary.ts';
 import type { Evidence } from './evidence.ts';
 import { logitsOf, type ProtocolRun, portionOf, portions, runChecked } from './readings.ts';
 
-/** The range of temperatures; a factor beyond it means that the run is broken. */
+/** A factor beyond these, or one that is known no better than to this share of itself, is no temperature that can be told. */
 const COLDEST = 0.1;
 const HOTTEST = 10;
+const VAGUEST = 0.5;
 
 /** One number for each run. */
 export interface Margins {
+  /** NaN where the temperature cannot be told. */
   corrected: Float64Array;
   raw: Float64Array;
+  /** The temperature, NaN where it cannot be told. */
   scale: Float64Array;
   /** Mean logits of the three kinds of tokens. */
   positive: Float64Array;
@@ -68,10 +71,9 @@ export async function createMarginReader(
     (logits) => baseLogits.push(logits),
   );
 
-  function put(margins: Margins, index: number, logits: Float32Array, base: Float32Array): void {
+  function put(margins: Margins, index: number, logits: Float32Array, scale: number): void {
     const positive = mean(logits.subarray(0, positives));
     const negative = mean(logits.subarray(positives, positives + negatives));
-    const scale = temperature(controlsOf(base), controlsOf(logits));
     margins.raw[index] = positive - negative;
     margins.corrected[index] = (positive - negative) / scale;
     margins.scale[index] = scale;
@@ -82,27 +84,38 @@ export async function createMarginReader(
 
   const base = emptyMargins(prompts.length);
   baseLogits.forEach((logits, prompt) => {
-    put(base, prompt, logits, logits);
+    put(base, prompt, logits, 1);
   });
+  const slopes = baseLogits.map((logits) => robustSlopes(controlsOf(logits)));
   return {
     base,
     async measure(count, variantAt) {
       const margins = emptyMargins(count);
       await read(count, variantAt, (logits, index, prompt) => {
-        put(margins, index, logits, baseLogits[prompt] ?? missing('logits of the unchanged prompt', prompt));
+        const slopeOf = slopes[prompt] ?? missing('logits of the unchanged prompt', prompt);
+        put(margins, index, logits, temperature(slopeOf(controlsOf(logits))));
       });
       return margins;
     },
   };
 }
 
-function temperature(base: Float32Array, control: Float32Array): number {
-  const { slope } = leastSquares(base, control);
-  return Number.isNaN(slope) ? 1 : Math.min(HOTTEST, Math.max(COLDEST, slope));
+function temperature({ slope, error }: RobustSlope): number {
+  const isTold = slope >= COLDEST && slope <= HOTTEST && error <= VAGUEST * slope;
+  return isTold ? slope : Number.NaN;
 }
 
-export function isClamped(scale: number): boolean {
-  return scale <= COLDEST || scale >= HOTTEST;
+/** The margins of some of the runs. */
+export function partOfMargins(margins: Margins, from: number, to: number): Margins {
+  const cut = (values: Float64Array) => values.subarray(from, to);
+  return {
+    corrected: cut(margins.corrected),
+    raw: cut(margins.raw),
+    scale: cut(margins.scale),
+    positive: cut(margins.positive),
+    negative: cut(margins.negative),
+    control: cut(margins.control),
+  };
 }
 
 function emptyMargins(count: number): Margins {

@@ -7,34 +7,42 @@ import { CuvetteError } from '../../errors.ts';
 import type { Engine } from '../core/engine.ts';
 import { logitOf } from '../core/logits.ts';
 import { hashOf, hashOfNumbers } from '../core/manifest.ts';
-import { pick } from '../core/missing.ts';
+import { missing, pick } from '../core/missing.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
+import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
-import { project } from '../statistics/scores.ts';
 import { mean } from '../statistics/summary.ts';
 import { dot, norm } from '../statistics/vectors.ts';
-import { measureAnswerFlips } from './answer-flips.ts';
+import { isConfounded, isDecodable, isExpressed } from './conditions.ts';
 import { chooseControls } from './controls.ts';
 import { checkDataset, clustersOf, groupsBy, labelsOf } from './dataset.ts';
-import { type Labelled, measureDecodability, scoreRows } from './decodability.ts';
+import { facingLabels, type Labelled, measureDecodability, scoreRows } from './decodability.ts';
 import { fitDirection, givenDirection, rowsOf } from './direction.ts';
+import { displaceLikewise } from './displacements.ts';
+import { measureDormancy } from './dormancy.ts';
+import { isEquivalent } from './effect-states.ts';
 import { measureEffects } from './effects.ts';
 import type { Evidence } from './evidence.ts';
 import { type InterventionSample, signOfGap } from './intervention-sample.ts';
-import { createMarginReader } from './logit-margins.ts';
-import { onManifold, readManifold } from './manifold.ts';
-import { measureNeutralText, PLAIN_SENTENCES } from './neutral-guard.ts';
+import { createMarginReader, type MarginReader } from './logit-margins.ts';
+import { measureNeutralText, PLAIN_SENTENCES } from './neutral-text.ts';
+import { measureOutcomes } from './outcomes.ts';
 import { choosePartners } from './partners.ts';
 import type { CausalQuestion, DatasetRow } from './question.ts';
+import { type NullPlan, planNulls } from './random-directions.ts';
 import { meanLogits, type ProtocolRun, readSite, tokenizeWithPosition } from './readings.ts';
 import { splitRows } from './split.ts';
+import { lineAlong, randomSubspace } from './subspace.ts';
 import { doseIn, measureSweep } from './sweep.ts';
 import { chooseTarget } from './target.ts';
-import { countTests } from './thresholds.ts';
+
+/** Of the random directions that are given the tested displacement, and of the differences between counterfactuals. */
+const DOSE_MATCHED = 39;
+const DIFFERENCES = 256;
 
 export interface ProtocolContext {
   signal: AbortSignal;
-  /** Sites and directions tried in this lab session, this one included. */
+  /** Which question of the lab session this is, from 1 on: it decides how much of the session's error rate the question may spend. */
   family: number;
   /** Of the program. */
   version: string;
@@ -50,9 +58,9 @@ export async function runProtocol(
   checkQuestion(engine, question);
   const { dataset, site, seed } = question;
   const { width } = engine.describe();
-  const multiplicity = countTests(question, context.family);
+  const plan = planNulls(question, context.family);
   const split = splitRows(question, createRandom(seed, 'split'));
-  const run = startRun(engine, context, split, multiplicity);
+  const run = startRun(engine, context, split, plan);
 
   const prompts = await tokenizeWithPosition(
     run,
@@ -71,6 +79,9 @@ export async function runProtocol(
           width,
           question.direction,
         );
+  const facing = fit ? direction : facingLabels(data, split.test, direction);
+  const decodability = measureDecodability(data, split, facing, fit, plan.first);
+  const matched = await scoreMatched(run, question, facing);
 
   const looked = split.discovery.length > 0 ? split.discovery : split.test;
   const logits = await meanLogits(run, pick(prompts, looked, 'prompt'), labelsOf(dataset, looked));
@@ -79,33 +90,39 @@ export async function runProtocol(
 
   const { partners, kinds } = choosePartners(dataset, split.intervened, createRandom(seed, 'partners'));
   const measures = measureDirection(data, split.test, direction);
-  const chosen = rowsOf(data.activations, split.intervened, width);
   const sample: InterventionSample = {
     site,
     seed,
     width,
     labels: labelsOf(dataset, split.intervened),
     clusters: clustersOf(dataset, split.intervened),
-    activations: split.intervened.map((_, i) => chosen.subarray(i * width, (i + 1) * width)),
-    components: project(chosen, direction),
+    activations: split.intervened.map((row) => rowOf(data, row)),
     partners,
-    direction,
-    swing: measures.swing,
+    subspace: lineAlong(direction),
   };
   const intervened = pick(prompts, split.intervened, 'prompt');
   const doseOf = doseIn(measures);
+  const dose = doseOf(Math.abs(measures.swing) / 2);
   const reader = await createMarginReader(run, intervened, target, controls);
-  const effects = await measureEffects(reader, sample, multiplicity, doseOf);
+  const isUndecodable = !isDecodable(decodability) || isConfounded(decodability, matched);
+  const { interchange, ...effects } = await measureEffects(
+    reader,
+    sample,
+    plan,
+    dose,
+    (behaviour, full) => isUndecodable || !isExpressed(behaviour) || isEquivalent(full.interval),
+  );
   const gapSign = signOfGap(effects.behaviour.gap);
-  const setup = { site, seed, prompts: intervened, direction, ...measures, target, controls, gapSign };
+  // A dose along a direction that points from label 1 to label 0 asks for the other target.
+  const towards = measures.swing < 0 ? -gapSign : gapSign;
+  const setup = { site, seed, prompts: intervened, direction, ...measures, target, controls, gapSign: towards };
   const sweep = await measureSweep(run, setup, question.sweep);
-  const answerFlips = await measureAnswerFlips(run, intervened, sample, target, gapSign);
-  const manifold = await readManifold(run, [...pick(prompts, split.test, 'prompt'), ...neutral], site, seed);
-  const harm = await measureNeutralText(run, neutral, site, direction, doseOf(Math.abs(measures.swing) / 2), seed);
-  const matched = await scoreMatched(run, question, direction);
+  const outcomes = await measureOutcomes(run, intervened, sample, split.intervened, target, gapSign);
+  const dormancy = await measureDormancy(reader, sample, naturalDifferences(data));
+  const doseMatched = await matchDoses(reader, sample, interchange);
 
   return {
-    format: 2,
+    format: 3,
     version: context.version,
     seed,
     model: modelOf(engine),
@@ -123,18 +140,53 @@ export async function runProtocol(
     },
     target,
     controls,
-    decodability: measureDecodability(data, split, direction, fit, multiplicity.nulls),
+    decodability,
     ...effects,
-    interchange: { ...effects.interchange, answerFlips, partners: kinds },
-    multiplicity,
+    interchange: {
+      ...interchange,
+      answerFlips: outcomes.answerFlips,
+      answers: outcomes.answers,
+      partners: kinds,
+    },
     sweep,
-    guards: { onManifold: onManifold(direction, manifold, width), neutral: harm },
+    dormancy,
+    harm: outcomes.harm,
+    specificity: { doseMatched, neutral: await measureNeutralText(run, neutral, site, direction, dose, seed) },
+    examples: outcomes.examples,
     ...(matched && { structureMatched: matched }),
     naming: {
       required: question.nameRequired ?? false,
       ...(question.featureName !== undefined && { name: question.featureName }),
     },
   };
+}
+
+function rowOf({ activations, width }: Labelled, row: number): Float32Array {
+  return activations.subarray(row * width, (row + 1) * width);
+}
+
+/** The differences between counterfactuals in all of the data, as far as they are needed to tell where they lie. */
+function naturalDifferences(data: Labelled): Float32Array[] {
+  const random = createRandom(data.seed, 'natural differences');
+  const rows = random.shuffle(data.dataset.keys()).slice(0, DIFFERENCES);
+  const { partners } = choosePartners(data.dataset, rows, random);
+  return rows.map((row, i) => {
+    const partner = rowOf(data, rows[partners[i] ?? missing('partner of row', row)] ?? missing('row of partner', i));
+    return rowOf(data, row).map((value, axis) => (partner[axis] ?? missing('number', axis)) - value);
+  });
+}
+
+/** Random directions with the tested displacement, which is natural for none of them: how many do as much. */
+async function matchDoses(
+  reader: MarginReader,
+  sample: InterventionSample,
+  { value, whole }: Pick<Evidence['interchange'], 'value' | 'whole'>,
+): Promise<Evidence['specificity']['doseMatched']> {
+  const random = createRandom(sample.seed, 'dose-matched directions');
+  const rank = sample.subspace.vectors.length;
+  const others = Array.from({ length: DOSE_MATCHED }, () => randomSubspace(sample.width, rank, random));
+  const moved = (await displaceLikewise(reader, sample, others)).map((part) => part / whole);
+  return { null: moved, asMuch: shareOf(moved.filter((one) => Math.abs(one) >= Math.abs(value)).length, moved.length) };
 }
 
 function checkQuestion(engine: Engine, question: CausalQuestion): void {
@@ -153,11 +205,11 @@ function startRun(
   engine: Engine,
   context: ProtocolContext,
   split: Evidence['split'],
-  { nulls }: Evidence['multiplicity'],
+  { first }: NullPlan,
 ): ProtocolRun {
   const { signal } = context;
   const rows = split.intervened.length;
-  const about = 3 * (split.discovery.length + split.test.length) + rows * (4 * nulls + 45);
+  const about = 3 * (split.discovery.length + split.test.length) + rows * (4 * first + DOSE_MATCHED + 50);
   let done = 0;
   return {
     engine,

@@ -55,8 +55,10 @@ export const questionSchema = z.object({
   featureName: z.string().optional(),
   /** Whether a direction without a name can be causal. */
   nameRequired: z.boolean().optional(),
-  /** Random directions that each effect is compared with. By default as many as the number of tests calls for, 99 at least. */
+  /** Random directions that each effect is compared with, exactly. By default 99, and more until the verdict is stable. */
   nulls: z.number().int().min(19).max(20_000).optional(),
+  /** Random directions to begin with, where their number is not fixed. */
+  fewestNulls: z.number().int().min(1).max(20_000).optional(),
   seed: z.number().int().nonnegative(),
   sweep: z.object({ values: z.array(z.number()).min(1), unit: doseUnit }).optional(),
 });

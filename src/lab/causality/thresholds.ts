@@ -1,27 +1,34 @@
-/** The thresholds of the decision, and the number of random directions that they call for. */
+/** The thresholds of the decision. */
 
-import type { Evidence } from './evidence.ts';
-import type { CausalQuestion } from './question.ts';
+import { ERROR_RATE } from '../statistics/alpha-spending.ts';
 
 /** The smallest natural gap, in logits. With less, the model does not treat the classes differently, and there is no behaviour to cause. */
 export const LEAST_GAP = 0.1;
 
-/** The smallest share of the direction that lies where activations vary. */
-export const ON_MANIFOLD = 0.6;
-/** The largest harm to neutral text at the natural dose; the divergence in nats. */
-export const PERPLEXITY_RATIO = 1.5;
-export const DIVERGENCE = 0.1;
+/** Adjusted p values are held against the error rate of all questions of a lab session together. */
+export const SIGNIFICANCE = ERROR_RATE;
 
-/** The family-wise error rate of all tests of a lab session. */
-export const SIGNIFICANCE = 0.05;
+/** Shares of the behaviour: an effect beyond the first may be present, one within the second absent, if the third would have been found. */
+export const LEAST_EFFECT = 0.05;
+export const EQUIVALENCE = 0.1;
+export const FINDABLE = 0.25;
 
-/** Steering, interchange and ablation. */
-const EFFECTS = 3;
-const FEWEST_NULLS = 99;
+/** What a cause must move, and what is left of the behaviour where it can be done without. */
+export const HALF = 0.5;
+export const DISPENSABLE = 0.2;
+export const REDUNDANT = 0.25;
 
-/** Counts the tests. Random directions must be so many that the smallest possible p value is still significant after Holm's correction. */
-export function countTests({ nulls }: CausalQuestion, family: number): Evidence['multiplicity'] {
-  const tests = EFFECTS * family;
-  const needed = Math.ceil(tests / SIGNIFICANCE - 1e-9) - 1;
-  return { family, tests, needed, nulls: nulls ?? Math.max(FEWEST_NULLS, needed) };
-}
+/** Of the answers that can flip, the share that must. */
+export const LEAST_FLIPS = 0.1;
+/** With fewer answers that can flip, a share of them says nothing. */
+export const FEWEST_FLIPPABLE = 4;
+
+/** The largest harm, in units of what swapping the whole activation does; below so many nats there is none. */
+export const HARM = 2;
+export const LEAST_HARM = 0.01;
+
+/** The share of runs whose temperature cannot be told beyond which there is no verdict. */
+export const UNTOLD = 0.2;
+
+/** The sweep: a change of logits of at most this is none. */
+export const INERT = 0.02;

@@ -1,12 +1,8 @@
 /** Writes a verdict and its limits as sentences. */
 
 import { missing } from '../core/missing.ts';
-import type { Evidence } from './evidence.ts';
+import type { CommonEvidence } from './common-evidence.ts';
 import type { VerdictName, VerdictReason } from './verdict.ts';
-
-export function sentenceOf(reason: VerdictReason, evidence: Evidence): string {
-  return SENTENCES[reason](evidence);
-}
 
 /** Formats a number with three significant digits. */
 export function toThreeDigits(value: number): string {
@@ -18,42 +14,59 @@ export function effectShare(value: number): string {
   return toThreeDigits(Math.round(value * 1e4) / 1e4);
 }
 
-const SENTENCES: Record<VerdictReason, (evidence: Evidence) => string> = {
+export function percent(rate: number): string {
+  return `${Math.round(100 * rate)} %`;
+}
+
+/** What sentences are made of, in evidence of every edition. */
+export interface Told extends CommonEvidence {
+  steering: { value: number };
+  interchange: { value: number; full: number | { value: number } };
+  ablation: { value: number };
+}
+
+/** The sentence of a reason that rests on nothing but what every edition measures. */
+export function sentenceOf(reason: VerdictReason, evidence: Told): string {
+  const write = SENTENCES[reason] ?? missing('sentence for the reason', reason);
+  return write(evidence);
+}
+
+const SENTENCES: Partial<Record<VerdictReason, (evidence: Told) => string>> = {
   'not-decodable': ({ decodability: { auroc, interval } }) =>
     `The classes cannot be told apart along this direction on rows that it was not found in (AUROC ${toThreeDigits(auroc)}, 95 % interval ${toThreeDigits(interval.low)} to ${toThreeDigits(interval.high)}), so that nothing can be said about its use.`,
   'confounded-structural': ({ structureMatched, decodability }) =>
     `The direction tells the classes apart (AUROC ${toThreeDigits(decodability.auroc)}), but not on the structure-matched set (${toThreeDigits(structureMatched?.auroc ?? missing('AUROC of the structure-matched set'))}): it may read the wording and not the concept.`,
-  'behaviour-not-expressed': ({ behaviour }) =>
-    `The model does not answer the two classes differently (gap ${toThreeDigits(behaviour.gap)} logits), so that there is no behaviour for the direction to cause.`,
-  'insufficient-nulls': ({ multiplicity: { nulls, needed, tests } }) =>
-    `With ${tests} tests in this lab session, ${needed} random directions are needed and ${nulls} were used: no effect could be significant.`,
-  'site-locked': ({ interchange }) =>
-    `The direction can be read here, but the behaviour does not pass through this site: swapping the whole activation moves ${effectShare(interchange.full)} of it.`,
+  'behaviour-not-expressed': ({ behaviour: { gap, interval } }) =>
+    `The model does not answer the two classes differently for certain (gap ${toThreeDigits(gap)} logits, 95 % interval ${toThreeDigits(interval.low)} to ${toThreeDigits(interval.high)}), so that there is no behaviour for the direction to cause.`,
+  'site-locked': ({ interchange: { full } }) =>
+    `The direction can be read here, but the behaviour does not pass through this site: swapping the whole activation moves ${effectShare(typeof full === 'number' ? full : full.value)} of it.`,
   'sufficient-and-necessary': ({ steering, interchange, ablation }) =>
     `The model uses this direction: steering along it gives ${effectShare(steering.value)} of the natural effect, swapping its component alone ${effectShare(interchange.value)}, and without it ${effectShare(ablation.value)} of the behaviour is lost.`,
   'partial-mediator': ({ steering, interchange, ablation }) =>
     `The direction carries a part of the behaviour: S = ${effectShare(steering.value)}, I = ${effectShare(interchange.value)}, N = ${effectShare(ablation.value)}.`,
   'redundant-pathway': ({ interchange, ablation }) =>
     `Swapping the direction moves the behaviour (I = ${effectShare(interchange.value)}), but the model does as well without it (N = ${effectShare(ablation.value)}): another pathway carries the same.`,
-  'possible-dormant-pathway': ({ guards: { onManifold } }) =>
-    `The direction has an effect, but only ${toThreeDigits(onManifold.value)} of it lies where activations vary: the effect may come from a pathway that sleeps in natural data.`,
-  'off-manifold-only': ({ interchange, guards: { neutral } }) =>
-    `The direction has an effect, but not at a harmless natural dose: I = ${effectShare(interchange.value)}; on neutral text the dose multiplies perplexity by ${toThreeDigits(neutral.perplexityRatio)} and moves predictions by ${toThreeDigits(neutral.divergence)} nats.`,
   unnamed: () =>
     'The direction meets every condition for being causal but one: a name was required and none was given.',
   'uniform-rescale': ({ sweep }) =>
-    `The direction is carried along but not read: what it does to the logits is to scale all of them (one factor explains ${toThreeDigits(sweep.commonScale)} of the change).`,
+    `The direction is not used for this contrast: what large doses of it do to the logits is to scale all of them (one factor explains ${toThreeDigits(sweep.commonScale)} of the change).`,
   'direction-inert': ({ sweep }) =>
     `The direction is carried along and does nothing: twice the activation's length of it changes logits by ${toThreeDigits(100 * sweep.change)} % at most.`,
   'effect-not-specific': ({ steering, interchange, sweep }) =>
-    `Large doses change what the model says (by ${toThreeDigits(sweep.change)} of its logits), but the direction does no more for this behaviour than random ones: S = ${effectShare(steering.value)}, I = ${effectShare(interchange.value)}.`,
+    `Large doses change what the model says (by ${toThreeDigits(sweep.change)} of its logits), but not this contrast: S = ${effectShare(steering.value)}, I = ${effectShare(interchange.value)}.`,
 };
 
-export function limitsOf(verdict: VerdictName, { site, split, target, data, structureMatched }: Evidence): string[] {
+export function limitsOf(
+  verdict: VerdictName,
+  { site, split, target, data, structureMatched }: CommonEvidence,
+): string[] {
   const named = (tokens: { text: string }[]) => tokens.map((token) => JSON.stringify(token.text)).join(', ');
   return [
     `It is about layer ${site.layer} (${site.place}) at position ${site.position}, and about the choice between ${named(target.positive)} and ${named(target.negative)} after prompts like the ${split.test.length} tested ones.`,
     ...(verdict === 'undetermined' ? ['That an effect was not found is no proof that there is none.'] : []),
+    ...(verdict.startsWith('epiphenomenal')
+      ? ['The direction may be read for another choice than this one: only this contrast was tested.']
+      : []),
     ...(target.chosen === 'discovery'
       ? ['The target tokens were chosen from the discovery half, not by hypothesis.']
       : []),

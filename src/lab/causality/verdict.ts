@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import { evidenceSchema } from './evidence.ts';
+import { firstEvidenceSchema } from './first-edition.ts';
 import { questionSchema } from './question.ts';
 
 export const VERDICTS = [
@@ -18,12 +19,15 @@ const REASONS = [
   'behaviour-not-expressed',
   'insufficient-nulls',
   'site-locked',
+  'temperature-unknown',
   'sufficient-and-necessary',
+  'acts-against-label',
   'partial-mediator',
   'redundant-pathway',
   'possible-dormant-pathway',
   'off-manifold-only',
   'unnamed',
+  'underpowered',
   'uniform-rescale',
   'direction-inert',
   'effect-not-specific',
@@ -38,11 +42,20 @@ const verdictSchema = z.object({
   path: z.array(z.object({ condition: z.string(), matched: z.boolean(), because: z.string() })),
   /** What the verdict does not claim. */
   limits: z.array(z.string()),
+  /** What would settle a verdict that was underpowered: pairs of prompts more than there were, and random directions in all. */
+  wanted: z.object({ pairs: z.number().optional(), randomDirections: z.number().optional() }).optional(),
 });
 
 export const protocolRecordSchema = z.object({
   question: questionSchema,
   evidence: evidenceSchema,
+  verdict: verdictSchema,
+});
+
+/** A record of any edition, to decide it again. */
+export const anyRecordSchema = z.object({
+  question: questionSchema,
+  evidence: z.discriminatedUnion('format', [evidenceSchema, firstEvidenceSchema]),
   verdict: verdictSchema,
 });
 

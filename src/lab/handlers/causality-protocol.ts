@@ -19,9 +19,6 @@ import { type LabResources, manifestFor } from './resources.ts';
 import { datasetOf, positionIn, seenRows } from './rows.ts';
 import { verdictAnswer } from './verdict-answer.ts';
 
-/** Random directions that three tests at the level of 0.05 call for, a hundred at least. */
-const NULLS_PER_QUESTION = 100;
-
 export const causalityProtocolHandler = defineHandler(causalityProtocol, async (resources, args, context) => {
   const notes: string[] = [];
   const { question, length } = await makeQuestion(resources, args, notes);
@@ -30,7 +27,7 @@ export const causalityProtocolHandler = defineHandler(causalityProtocol, async (
   const { model: _, ...found } = evidence;
   const manifest = manifestFor(resources, {
     tool: causalityProtocol.name,
-    inputs: { question, family: evidence.multiplicity.family },
+    inputs: { question, question_number: evidence.multiplicity.question },
     outputs: { found, verdict },
     data: evidence.data.hash,
     seed: question.seed,
@@ -93,17 +90,15 @@ async function answer(
   { signal, progress }: LabContext,
 ): Promise<ProtocolRecord> {
   const { featureName: _, nameRequired: __, sweep: ___, ...asked } = question;
-  const { size: family, forget } = await store.family.count(hashOf(asked), signal);
+  const { number: family, forget } = await store.family.count(hashOf(asked), signal);
   try {
-    // By default the protocol takes as many as the tests need.
-    const isEnough = question.nulls === undefined && n_random_seeds > NULLS_PER_QUESTION * family;
     let told = 0;
     const onProgress = (done: number, about: number) => {
       const percent = Math.floor((done / about) * 20) * 5;
       if (percent > told) progress(`The protocol is ${percent} % done`);
       told = Math.max(told, percent);
     };
-    const asking = isEnough ? { ...question, nulls: n_random_seeds } : question;
+    const asking = question.nulls === undefined ? { ...question, fewestNulls: n_random_seeds } : question;
     const evidence = await runProtocol(engine, asking, { signal, family, version: VERSION, onProgress });
     return { question: asking, evidence, verdict: decide(evidence) };
   } catch (error) {

@@ -10,7 +10,7 @@ export const statusHandler = defineHandler(status, async ({ model, store }) => {
   const [probes, captures, family] = await Promise.all([
     store.probes.list(),
     store.captures.ids(),
-    store.family.size(),
+    store.family.state(),
   ]);
   return {
     ok: true,
@@ -30,7 +30,8 @@ export const statusHandler = defineHandler(status, async ({ model, store }) => {
     tokenizer_sha256: model.tokenizer,
     probes_loaded: probes.length,
     captures_in_memory: captures.length,
-    family,
+    family: family.size,
+    error_spent: family.spent,
   };
 });
 

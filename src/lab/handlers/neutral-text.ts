@@ -1,12 +1,15 @@
-/** Measures what steering does to neutral text, by the guard of the protocol. */
+/** Measures what steering does to neutral text, at every position but the first. */
 
-import { measureNeutralText, PLAIN_SENTENCES } from '../causality/neutral-guard.ts';
-import { DIVERGENCE, PERPLEXITY_RATIO } from '../causality/thresholds.ts';
+import { measureNeutralText, PLAIN_SENTENCES } from '../causality/neutral-text.ts';
 import type { HookPoint } from '../core/engine.ts';
 import type { LabContext } from '../core/lab.ts';
 import { norm, scaled } from '../statistics/vectors.ts';
 import { tokenizePrompts } from './prompts.ts';
 import type { LabResources } from './resources.ts';
+
+/** The largest harm to neutral text that counts as none; the divergence in nats. */
+const PERPLEXITY_RATIO = 1.5;
+const DIVERGENCE = 0.1;
 
 /** The larger harm of both signs of the vector. */
 export async function measureNeutralDamage(
@@ -19,8 +22,7 @@ export async function measureNeutralDamage(
   const run = { engine: resources.engine, signal, advance: () => {} };
   const length = norm(vector);
   const dose = { absolute: length, swing: 0, norm: 0 };
-  const site = { ...point, position: -1 };
-  const harm = await measureNeutralText(run, tokens, site, scaled(vector, 1 / length), dose, seed);
+  const harm = await measureNeutralText(run, tokens, point, scaled(vector, 1 / length), dose, seed);
   return {
     n: harm.prompts,
     perplexity_ratio: harm.perplexityRatio,

@@ -1,6 +1,6 @@
 /** Answers `sae_lookup`: encodes a capture's rows into SAE features, after checking that the SAE fits the model at that hook point. */
 
-import { PLAIN_SENTENCES } from '../causality/neutral-guard.ts';
+import { PLAIN_SENTENCES } from '../causality/neutral-text.ts';
 import type { HookPoint } from '../core/engine.ts';
 import { formatHookPoint } from '../core/hook-points.ts';
 import type { LabContext } from '../core/lab.ts';

@@ -1,7 +1,11 @@
 /** Formats the record of a protocol run as an answer: the numbers that the verdict rests on, without the long lists. */
 
 import type * as z from 'zod';
-import type { Effect, SweepRow } from '../causality/evidence.ts';
+import type { SweepRow } from '../causality/common-evidence.ts';
+import { rowAt } from '../causality/dataset.ts';
+import { isSaturated } from '../causality/decide.ts';
+import { stateOf } from '../causality/effect-states.ts';
+import type { Effect, Evidence } from '../causality/evidence.ts';
 import type { ProtocolRecord } from '../causality/verdict.ts';
 import type { causalityProtocol } from '../primitives/causality-protocol.ts';
 import type { Interval } from '../statistics/bootstrap.ts';
@@ -10,8 +14,8 @@ import { mean } from '../statistics/summary.ts';
 type Answer = Omit<z.output<typeof causalityProtocol.output>, 'record' | 'record_file' | 'notes' | 'manifest_sha256'>;
 
 /** `length` is the norm of the direction as it was given, which is the unit of doses in answers. */
-export function verdictAnswer({ evidence, verdict }: ProtocolRecord, length: number): Answer {
-  const { decodability, sweep, guards, target, split, naming, structureMatched, multiplicity } = evidence;
+export function verdictAnswer({ question, evidence, verdict }: ProtocolRecord, length: number): Answer {
+  const { decodability, sweep, target, split, naming, structureMatched, multiplicity } = evidence;
   const rows = [...sweep.rows, ...sweep.asked];
   const baselines = {
     random_direction_mean: decodability.random.mean,
@@ -41,7 +45,19 @@ export function verdictAnswer({ evidence, verdict }: ProtocolRecord, length: num
       steering: tested(evidence.steering),
       interchange: tested(evidence.interchange),
       ablation: tested(evidence.ablation),
+      whole_activation: {
+        value: evidence.interchange.full.value,
+        interval: ends(evidence.interchange.full.interval),
+      },
+      is_saturated: isSaturated(evidence),
     },
+    ...(verdict.wanted && {
+      wanted: {
+        ...(verdict.wanted.pairs !== undefined && { more_pairs: verdict.wanted.pairs }),
+        ...(verdict.wanted.randomDirections !== undefined && { random_directions: verdict.wanted.randomDirections }),
+      },
+    }),
+    examples: examplesOf(question, evidence),
     delta_rel_max: Math.max(...rows.map(({ deltaRelative }) => Math.abs(deltaRelative))),
     flip_rate_at_max_alpha: flipsAtMost(rows),
     structure_matched_auroc: structureMatched?.auroc ?? null,
@@ -69,11 +85,25 @@ export function verdictAnswer({ evidence, verdict }: ProtocolRecord, length: num
       common_scale: row.commonScale,
     })),
     guards: {
-      on_manifold: guards.onManifold.value,
-      perplexity_ratio: guards.neutral.perplexityRatio,
-      kl: guards.neutral.divergence,
+      harm: evidence.harm.component,
+      harm_of_whole_activation: evidence.harm.whole,
+      effect_within_natural_differences: evidence.dormancy.within,
+      effect_outside: evidence.dormancy.rest,
+      on_manifold: evidence.dormancy.geometric,
+      untold_temperatures: evidence.temperature.untold.rate,
     },
-    family: multiplicity.family,
+    specificity: {
+      equal_shoves_that_do_as_much: evidence.specificity.doseMatched.asMuch.rate,
+      perplexity_ratio: evidence.specificity.neutral.perplexityRatio,
+      kl: evidence.specificity.neutral.divergence,
+    },
+    family: multiplicity.question,
+    multiplicity: {
+      error_rate: multiplicity.rate,
+      level: multiplicity.level,
+      spent: multiplicity.spent,
+      is_stable: multiplicity.stable,
+    },
     nulls: multiplicity.nulls,
   };
 }
@@ -84,8 +114,20 @@ function flipsAtMost(rows: SweepRow[]): number {
   return mean(rows.filter(({ dose }) => Math.abs(dose.absolute) === most).map(({ flips }) => flips.rate));
 }
 
-function tested({ value, interval, p, adjusted }: Effect) {
-  return { value, interval: ends(interval), p, p_adjusted: adjusted };
+function tested(effect: Effect) {
+  const { value, interval, p, adjusted } = effect;
+  return { state: stateOf(effect), value, interval: ends(interval), p, p_adjusted: adjusted };
+}
+
+/** What the model says next, before and after. */
+function examplesOf({ dataset }: ProtocolRecord['question'], { examples }: Evidence): Answer['examples'] {
+  return examples.map(({ row, before, component, whole }) => ({
+    prompt: rowAt(dataset, row).prompt,
+    label: rowAt(dataset, row).label,
+    says: before.text,
+    says_with_component_swapped: component.text,
+    says_with_all_swapped: whole.text,
+  }));
 }
 
 function ends({ low, high }: Interval): number[] {

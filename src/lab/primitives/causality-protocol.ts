@@ -6,6 +6,8 @@ import { definePrimitive } from './primitive.ts';
 
 const dose = z.object({ absolute: z.number(), swing: z.number(), norm: z.number() });
 const tested = z.object({
+  /** Present, absent or unknown. */
+  state: z.string(),
   value: z.number(),
   interval: z.array(z.number()),
   p: z.number(),
@@ -37,7 +39,7 @@ export const causalityProtocol = definePrimitive({
     neutral_prompts: z.array(z.string()).max(1000).optional().describe('Unrelated text.'),
     alpha_sweep: z.array(z.number()).min(1).max(50).optional().describe('Default: ±0.5, 1, 2 residual norms.'),
     alpha_unit: z.enum(['absolute', 'swing', 'norm']).optional().describe('Default absolute.'),
-    n_random_seeds: z.number().int().min(1).max(20_000).default(5).describe('Random directions at least.'),
+    n_random_seeds: z.number().int().min(1).max(20_000).default(5).describe('Random directions at first, 99 or more.'),
     nulls: z.number().int().min(19).max(20_000).optional().describe('Random directions exactly.'),
     structure_matched_capture_id: fields.captureId.optional().describe('Prompts whose classes share their wording.'),
     structure_matched_labels: fields.labels.optional(),
@@ -65,7 +67,26 @@ export const causalityProtocol = definePrimitive({
     n_samples: z.number(),
     behaviour_gap: z.number(),
     target: z.object({ positive: z.array(z.string()), negative: z.array(z.string()), chosen: z.string() }),
-    effects: z.object({ steering: tested, interchange: tested, ablation: tested }),
+    effects: z.object({
+      steering: tested,
+      interchange: tested,
+      ablation: tested,
+      whole_activation: z.object({ value: z.number(), interval: z.array(z.number()) }),
+      /** Whether the read-out moves less beyond the class means than between them. */
+      is_saturated: z.boolean(),
+    }),
+    /** What would settle an underpowered question. */
+    wanted: z.object({ more_pairs: z.number().optional(), random_directions: z.number().optional() }).optional(),
+    /** The first prompts of each class: the likeliest next token before and after. */
+    examples: z.array(
+      z.object({
+        prompt: z.string(),
+        label: z.number(),
+        says: z.string(),
+        says_with_component_swapped: z.string(),
+        says_with_all_swapped: z.string(),
+      }),
+    ),
     delta_rel_max: z.number(),
     flip_rate_at_max_alpha: z.number(),
     structure_matched_auroc: z.number().nullable(),
@@ -82,9 +103,31 @@ export const causalityProtocol = definePrimitive({
         common_scale: z.number(),
       }),
     ),
-    guards: z.object({ on_manifold: z.number(), perplexity_ratio: z.number(), kl: z.number() }),
-    /** Questions of this lab session, and the random directions that each effect was compared with. */
+    /** Harm in nats to all but the target tokens; shares of the behaviour; the share of the direction in natural differences. */
+    guards: z.object({
+      harm: z.number(),
+      harm_of_whole_activation: z.number(),
+      effect_within_natural_differences: z.number(),
+      effect_outside: z.number(),
+      on_manifold: z.number(),
+      untold_temperatures: z.number(),
+    }),
+    /** These decide nothing: what random directions do with the same displacement, and what the dose does to neutral text. */
+    specificity: z.object({
+      equal_shoves_that_do_as_much: z.number(),
+      perplexity_ratio: z.number(),
+      kl: z.number(),
+    }),
+    /** Which question of this lab session it is, and the error rate that it may spend. */
     family: z.number(),
+    multiplicity: z.object({
+      error_rate: z.number(),
+      level: z.number(),
+      spent: z.number(),
+      /** Whether more random directions would change no state of an effect. */
+      is_stable: z.boolean(),
+    }),
+    /** The random directions that each effect was compared with. */
     nulls: z.number(),
     /** With its question and verdict; only if asked for. */
     record: z.record(z.string(), z.unknown()).optional(),

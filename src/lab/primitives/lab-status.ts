@@ -32,8 +32,9 @@ export const status = definePrimitive({
     probes_loaded: z.number(),
     /** Those that can be named. They are on disk. */
     captures_in_memory: z.number(),
-    /** Questions of causality asked in this lab session: what p values are adjusted for. */
+    /** Questions of causality asked in this lab session, and what they have spent of its error rate of 0.05. */
     family: z.number(),
+    error_spent: z.number().optional(),
     /** Of what runs code alone and has no model: what keeps that code from harm. */
     sandbox: z.string().optional(),
   }),

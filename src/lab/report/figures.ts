@@ -65,7 +65,7 @@ ${scores && scoresPanel(scores, evidence)}${effectPanels([steering, interchange,
 }
 
 const LEGEND =
-  'Blue line and band: the direction, with its 95 % interval; a tick for each prompt. Grey: random directions of equal length. ' +
+  'Blue line and band: the direction, with its 95 % interval; a tick for each prompt. Grey: what is natural along random directions. ' +
   'Dotted: none and all of what the model does by itself. Hollow: flips toward the target.';
 
 function scoresPanel(box: Box, { decodability }: Evidence): Markup {

@@ -1,8 +1,9 @@
 /** Lists the guards of a run, each with its limit and whether it passes. */
 
+import { answersFlip, isDormant, isHarmful } from '../causality/decide.ts';
 import type { Evidence } from '../causality/evidence.ts';
-import { DIVERGENCE, ON_MANIFOLD, PERPLEXITY_RATIO } from '../causality/thresholds.ts';
-import { formatNumber } from './numbers.ts';
+import { HARM, LEAST_HARM, UNTOLD } from '../causality/thresholds.ts';
+import { formatCount, formatNumber, formatPercent } from './numbers.ts';
 
 export interface Guard {
   name: string;
@@ -11,32 +12,36 @@ export interface Guard {
   passes: boolean;
 }
 
-export function guardsOf({ guards, naming, temperature }: Evidence): Guard[] {
-  const { onManifold, neutral } = guards;
+export function guardsOf(evidence: Evidence): Guard[] {
+  const { dormancy, harm, temperature, naming, interchange } = evidence;
+  const { answerFlips, answers } = interchange;
   const found: Guard[] = [
     {
-      name: 'The direction lies where activations vary',
-      value: formatNumber(onManifold.value),
-      limit: `at least ${ON_MANIFOLD}`,
-      passes: onManifold.value >= ON_MANIFOLD,
+      name: 'The effect comes from where counterfactuals differ by nature',
+      value: `${formatNumber(dormancy.within)} there, ${formatNumber(dormancy.rest)} elsewhere`,
+      limit: 'not more elsewhere than there',
+      passes: !isDormant(evidence),
     },
     {
-      name: 'Perplexity of neutral text, as a ratio',
-      value: formatNumber(neutral.perplexityRatio),
-      limit: `at most ${PERPLEXITY_RATIO}`,
-      passes: neutral.perplexityRatio <= PERPLEXITY_RATIO,
+      name: 'Harm to all other tokens, in nats',
+      value: `${formatNumber(harm.component)}, by the whole activation ${formatNumber(harm.whole)}`,
+      limit: `at most ${HARM} times that, or ${LEAST_HARM}`,
+      passes: !isHarmful(evidence),
     },
     {
-      name: 'Divergence on neutral text, in nats',
-      value: formatNumber(neutral.divergence),
-      limit: `at most ${DIVERGENCE}`,
-      passes: neutral.divergence <= DIVERGENCE,
+      name: 'Answers that flip',
+      value:
+        answerFlips.of > 0
+          ? `${formatCount(answerFlips.count)} of ${formatCount(answerFlips.of)} that can`
+          : `none can; ${formatPercent(answers.rate)} of answers are target words`,
+      limit: 'at least 10 % of those that can; where none can, half of the answers are target words',
+      passes: answersFlip(evidence),
     },
     {
-      name: 'Runs in which the scale of the logits cannot be told',
-      value: String(temperature.clamped),
-      limit: 'none',
-      passes: temperature.clamped === 0,
+      name: 'Runs whose temperature cannot be told',
+      value: formatPercent(temperature.untold.rate),
+      limit: `at most ${formatPercent(UNTOLD)}`,
+      passes: temperature.untold.rate <= UNTOLD && temperature.untoldAtRandom.rate <= UNTOLD,
     },
   ];
   if (!naming.required) return found;

@@ -2,7 +2,7 @@
 
 import type { Evidence } from '../causality/evidence.ts';
 import { LEAST_GAP } from '../causality/thresholds.ts';
-import { formatCount, formatNumber, formatPercent } from './numbers.ts';
+import { formatCount, formatNumber, formatP, formatPercent } from './numbers.ts';
 
 export interface Method {
   name: string;
@@ -82,14 +82,14 @@ function behaviourText({ target }: Evidence): string {
 }
 
 function normalisationText({ controls, temperature }: Evidence): string {
-  const { clamped } = temperature;
+  const { untold, untoldAtRandom } = temperature;
   const unclear =
-    clamped > 0
-      ? ` In ${formatCount(clamped)} ${clamped === 1 ? 'run' : 'runs'} the slope was beyond what a temperature can be, and its bound was taken: effects that rest on such runs are not to be trusted.`
-      : '';
+    untold.count + untoldAtRandom.count > 0
+      ? ` In ${formatCount(untold.count)} of ${formatCount(untold.of)} runs along the direction, and in ${formatCount(untoldAtRandom.count)} of ${formatCount(untoldAtRandom.of)} along random ones, the slope cannot be told (it is beyond 0.1 to 10, or its error is more than half of it): these are left out of the effect, of what it is a share of, and of the random directions' effects.`
+      : ' It could be told in every run.';
   return (
     `In each intervened run, the logits of ${formatCount(controls.tokens.length)} control tokens (${controls.chosen === 'matched' ? 'those with base logits nearest to the target' : 'given'}) ` +
-    "are regressed on their logits without the intervention; the slope is that run's temperature, and the margin is divided by it before any test. " +
+    "are regressed on their logits without the intervention, by Huber's robust regression; the slope is that run's temperature, and the margin is divided by it before any test. " +
     'A vector that nothing reads still changes the length of the residual stream, and by the last norm the scale of all logits: without this step it would pass for an effect.' +
     unclear
   );
@@ -103,19 +103,21 @@ function interventionsText({ steering, interchange }: Evidence): string {
     any > 0 && `${formatCount(any)} with any row of the other label`,
   ];
   return (
-    `Steering S: the direction is added and subtracted, each by half of the class swing (${formatNumber(steering.dose.absolute)}); S = mean of (m(+) \u2212 m(\u2212)) / 2 / G, which is 1 for a full mediator. ` +
+    `Steering S: from the middle between the class means, the component is moved by half of the class swing (${formatNumber(steering.dose.absolute)}) to the mean of either class; S = mean of (m(+) \u2212 m(\u2212)) / 2 / G, which is 1 for a full mediator. A further step of that length beyond the mean of a prompt's own class moves ${formatNumber(steering.saturation.beyond)}, where the step to it moved ${formatNumber(steering.saturation.within)}: with less than half, the read-out saturates, and S needs no size. ` +
     `Interchange I: only the component along the direction is taken from a counterfactual row (${partners.filter(Boolean).join(', ')}); I = the share of the difference between the two rows' margins (on average, of ${2 * LEAST_GAP} logits at least) that this recovers. ` +
     'The references are the interchange of the whole activation, and of all but the direction. ' +
-    'Ablation N: the component along the direction is set to the middle between the class means; N = 1 \u2212 G after / G. S and I test sufficiency, N necessity. 95 % percentile intervals by bootstrap, as above.'
+    'Ablation N: the component along the direction is set to the middle between the class means; N = 1 \u2212 G after / G. S and I test sufficiency, N necessity. 95 % percentile intervals by bootstrap, as above, expanded for the number of pairs.'
   );
 }
 
 function multiplicityText({ multiplicity }: Evidence): string {
-  const { nulls, family, tests, needed } = multiplicity;
+  const { nulls, most, question, rate, level, spent, stable } = multiplicity;
   return (
-    `Each of S, I and N is compared with the same displacements of the same prompts along ${formatCount(nulls)} isotropic random directions of length 1; p = (1 + number at least as large in absolute value, to 0.00001 logits) / (1 + ${formatCount(nulls)}). ` +
-    `${formatCount(family)} ${family === 1 ? 'combination of site and direction has' : 'combinations of site and direction have'} been tried in this lab session, this one included; the lab counts them, not its user. ` +
-    `p-values are adjusted by Holm's method over ${formatCount(tests)} tests, for which at least ${formatCount(needed)} random directions are needed.`
+    `Each of S, I and N is compared with what is natural along ${formatCount(nulls)} isotropic random directions of length 1: their own class means, their own component of the counterfactual. ` +
+    `p = (1 + number at least as large in absolute value, to 0.00001 logits) / (1 + ${formatCount(nulls)}); beyond the largest of them, an upper bound from the exponential tail of their largest tenth, unless that tenth shows a heavier one. ` +
+    `Random directions were added until more would change no effect's state with 99 % confidence, ${formatCount(most)} at most (${stable ? 'reached before' : 'not reached'}). ` +
+    `This is question ${formatCount(question)} of the lab session; the lab counts them, not its user. Of the error rate of ${rate} for all of them together it may spend ${formatP(level)}, and ${formatP(spent)} is spent with it. p-values are adjusted by Holm's method over the three effects, and shown as multiples of that level, so that ${rate} is the bound. ` +
+    'An effect is present if it is beyond random directions and its interval beyond 0.05; absent if all of its interval is within 0.10, where 0.25 is more than 95 % of random directions do; else unknown.'
   );
 }
 
@@ -126,10 +128,12 @@ function sweepText({ sweep, split }: Evidence): string {
   );
 }
 
-function guardsText({ guards }: Evidence): string {
-  const { onManifold, neutral } = guards;
+function guardsText({ dormancy, specificity, harm }: Evidence): string {
+  const { neutral, doseMatched } = specificity;
   return (
-    `On-manifold: the share of the squared direction that a ridge regression on ${formatCount(onManifold.rows)} activations of the site reaches, relative to what it reaches of activations held out. ` +
-    `Neutral text: ${formatCount(neutral.prompts)} prompts with ${formatCount(neutral.tokens)} tokens that have nothing to do with the question, half of the class swing added at every position but the first; the larger of both signs counts.`
+    `Dormant pathways: the swap of the component is divided into what lies in the span of ${formatCount(dormancy.differences)} natural differences between counterfactuals (by ridge regression, 1 % of a coordinate's mean square) and the rest, and both are run. ` +
+    `Harm: the divergence of the distribution over all tokens but the target's at the last position, by swapping the component (${formatNumber(harm.component)} nats) and by swapping the whole activation (${formatNumber(harm.whole)}). ` +
+    `Specificity, which decides nothing: ${formatCount(doseMatched.null.length)} random directions with the tested one's own displacement, of which ${formatCount(doseMatched.asMuch.count)} move the behaviour as much; ` +
+    `and ${formatCount(neutral.prompts)} neutral prompts with ${formatCount(neutral.tokens)} tokens, half of the class swing added at the same kind of position, the larger of both signs.`
   );
 }

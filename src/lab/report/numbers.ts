@@ -1,6 +1,6 @@
 /** Formats numbers for reports. */
 
-import type { Share } from '../causality/evidence.ts';
+import type { Share } from '../causality/common-evidence.ts';
 import type { Interval } from '../statistics/bootstrap.ts';
 
 const MINUS = '\u2212';

@@ -1,5 +1,6 @@
 /** Draws single panels of a protocol run: scores, effects against their null distributions, and all effects side by side. */
 
+import { stateOf } from '../causality/effect-states.ts';
 import type { Effect, Evidence } from '../causality/evidence.ts';
 import type { Interval } from '../statistics/bootstrap.ts';
 import { mean } from '../statistics/summary.ts';
@@ -61,13 +62,13 @@ export function aurocPanel(box: Box, { decodability }: Evidence): Markup {
   ]);
 }
 
-/** One effect, against the same intervention with random directions; below it, a tick for each prompt. */
+/** One effect, against what is natural along random directions; below it, a tick for each prompt. */
 export function effectPanel(box: Box, title: string, effect: Effect): Markup {
-  const each = effect.each.map((part) => part / effect.whole);
+  const each = effect.each.flatMap((part) => (part === null ? [] : [part / effect.whole]));
   const domain = domainOf([...effect.null, ...bulkOf(each), effect.interval.low, effect.interval.high, 0, 1]);
   const axes = {
     title,
-    result: `${formatShort(effect.value)} ${formatShortInterval(effect.interval)}, Holm p ${formatP(effect.adjusted)}`,
+    result: `${formatShort(effect.value)} ${formatShortInterval(effect.interval)}, ${stateOf(effect)}`,
     x: { domain, label: 'share of the natural gap' },
   };
   const plot = plotOf(box, axes);
@@ -88,7 +89,7 @@ export function forestPanel(box: Box, { steering, interchange, ablation }: Evide
     { name: 'I  interchange', value: interchange.value, interval: interchange.interval },
     { name: 'N  ablation', value: ablation.value, interval: ablation.interval },
     { name: 'all but the direction', value: interchange.complement },
-    { name: 'the whole activation', value: interchange.full },
+    { name: 'the whole activation', value: interchange.full.value },
   ];
   const values = rows.flatMap(({ value, interval }) => [value, interval?.low ?? value, interval?.high ?? value]);
   const domain = domainOf([...values, 0, 1]);

@@ -1,5 +1,7 @@
 /** Renders a protocol run as one self-contained HTML page: the verdict, the evidence, the methods, and what is not claimed. */
 
+import { rowAt } from '../causality/dataset.ts';
+import { stateOf } from '../causality/effect-states.ts';
 import type { Evidence } from '../causality/evidence.ts';
 import type { ProtocolRecord, Verdict } from '../causality/verdict.ts';
 import { behaviourFigure, decodabilityFigure, effectsFigure, sweepFigure } from './figures.ts';
@@ -33,6 +35,7 @@ export function renderReport(record: ProtocolRecord, options: ReportOptions = {}
 <h1>${title}</h1>
 <p class="lead">Causality protocol on ${evidence.model.id} (${evidence.model.architecture}, ${formatCount(evidence.model.layers)} layers of width ${formatCount(evidence.model.width)}), ${formatCount(evidence.split.test.length)} held-out prompts</p>
 ${verdictSection(verdict)}
+${examplesSection(record)}
 ${figuresSection(evidence)}
 ${guardsSection(evidence)}
 ${decisionSection(verdict)}
@@ -54,6 +57,23 @@ function verdictSection(verdict: Verdict): Markup {
 <p>${verdict.sentence}</p><p>${MEANINGS[verdict.verdict]}</p></div>`;
 }
 
+/** A card for each prompt, which reads on a narrow screen as well as on a wide one. */
+function examplesSection({ question, evidence }: ProtocolRecord): Content {
+  const cards = evidence.examples.map(({ row, before, component, whole }) => {
+    const { prompt, label } = rowAt(question.dataset, row);
+    const said = ({ text, probability }: typeof before) =>
+      markup`<b>${JSON.stringify(text)}</b> <small>${formatPercent(probability)}</small>`;
+    return markup`<li><p><small>label ${label}</small> ${prompt}</p>
+<dl><dt>says</dt><dd>${said(before)}</dd><dt>component swapped</dt><dd>${said(component)}</dd><dt>everything swapped</dt><dd>${said(whole)}</dd></dl></li>`;
+  });
+  return (
+    cards.length > 0 &&
+    markup`<h2>Examples</h2>
+<p>The first test prompts of each class: the likeliest next token, with its probability, of the model as it is; with the direction's component taken from the counterfactual; and with the whole activation of this site taken from it.</p>
+<ul class="examples">${cards}</ul>`
+  );
+}
+
 function figuresSection(evidence: Evidence): Markup {
   const { decodability, behaviour, steering, interchange, ablation, multiplicity, sweep } = evidence;
   return markup`<h2>Evidence</h2>
@@ -66,8 +86,8 @@ ${figure(behaviourFigure(evidence), 'Figure 2. Does the model act on it?', [
   'Right: what each intervention moves, as a share of the natural gap, with 95 % intervals (dotted: none, half and all of it). Hollow: the two references of the interchange.',
 ])}
 ${figure(effectsFigure(evidence), 'Figure 3. Against chance.', [
-  `Each effect (line; band: 95 % interval) against the same intervention along ${formatCount(multiplicity.nulls)} random directions of equal length (grey). A tick for each prompt. `,
-  `p by Holm over ${formatCount(multiplicity.tests)} tests: S ${formatP(steering.adjusted)}, I ${formatP(interchange.adjusted)}, N ${formatP(ablation.adjusted)}.`,
+  `Each effect (line; band: 95 % interval) against what is natural along ${formatCount(multiplicity.nulls)} random directions (grey): their own class means, their own component of the counterfactual. A tick for each prompt. `,
+  `Adjusted p: S ${formatP(steering.adjusted)} (${stateOf(steering)}), I ${formatP(interchange.adjusted)} (${stateOf(interchange)}), N ${formatP(ablation.adjusted)} (${stateOf(ablation)}).`,
 ])}
 ${figure(sweepFigure(evidence), 'Figure 4. Structural rigidity.', [
   `The direction (blue) and the mean of ${formatCount(sweep.randomDirections)} random directions (grey) at growing doses. Left: share of prompts whose likeliest token changes, with 95 % Wilson intervals; hollow: toward the target. A dose pushes all prompts the same way, so that one which works flips those of the other class: half of them. `,

@@ -84,6 +84,15 @@ ol.path li.matched::before{content:"➜";color:var(--accent)}
 ol.path span{display:block;color:var(--soft);font-weight:400}
 .good-text{color:var(--good)}
 .bad-text{color:var(--bad)}
+ul.examples{list-style:none;padding:0;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,300px),1fr));gap:12px}
+ul.examples li{border:1px solid var(--faint);border-radius:4px;padding:8px 12px;font-size:.93rem;break-inside:avoid;overflow-wrap:anywhere}
+ul.examples p{margin:0 0 .4em}
+ul.examples small{color:var(--soft)}
+ul.examples dl{display:grid;grid-template-columns:auto 1fr;gap:0 .8em;margin:0}
+ul.examples dt{color:var(--soft)}
+ul.examples dd{margin:0}
 footer{margin-top:3em;padding-top:.8em;border-top:1px solid var(--faint);font-size:.85rem;color:var(--soft)}
 a{color:var(--accent)}
+@media (max-width:560px){main{padding:20px 14px 48px}h1{font-size:1.4rem}.verdict{padding:10px 12px}th,td{padding:5px 8px 5px 0}
+table.pairs,table.pairs tbody,table.pairs tr,table.pairs th,table.pairs td{display:block;width:auto}table.pairs tbody th{width:auto;border-bottom:0;padding-bottom:0}table.pairs td{white-space:normal;overflow-wrap:anywhere}}
 @media print{main{max-width:none;padding:0}body{font-size:10.5pt}h2{break-after:avoid}a{color:inherit}}`;

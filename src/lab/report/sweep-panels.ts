@@ -1,6 +1,7 @@
 /** Draws the panels of the dose sweep: how often answers flip, how much the logits change, and how much of that is one common factor. */
 
-import type { Evidence, SweepRow } from '../causality/evidence.ts';
+import type { SweepRow } from '../causality/common-evidence.ts';
+import type { Evidence } from '../causality/evidence.ts';
 import type { Interval } from '../statistics/bootstrap.ts';
 import { type Axes, type Box, framed, type Plot, plotOf } from './axes.ts';
 import { type Markup, markup } from './markup.ts';

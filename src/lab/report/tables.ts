@@ -1,6 +1,8 @@
 /** Lists every number of a run in tables. */
 
-import type { Effect, Evidence, SweepRow } from '../causality/evidence.ts';
+import type { SweepRow } from '../causality/common-evidence.ts';
+import { stateOf } from '../causality/effect-states.ts';
+import type { Effect, Evidence } from '../causality/evidence.ts';
 import { type Content, type Markup, markup } from './markup.ts';
 import { formatCount, formatInterval, formatNumber, formatP, formatShare } from './numbers.ts';
 import { formatDose } from './verdict-names.ts';
@@ -8,7 +10,18 @@ import { formatDose } from './verdict-names.ts';
 type Row = readonly [name: string, value: string];
 
 export function numbersTables(evidence: Evidence): Markup[] {
-  const { decodability, behaviour, steering, interchange, ablation, temperature, guards, direction } = evidence;
+  const {
+    decodability,
+    behaviour,
+    steering,
+    interchange,
+    ablation,
+    temperature,
+    dormancy,
+    harm,
+    specificity,
+    direction,
+  } = evidence;
   return [
     effectsTable(evidence),
     table('Decodability, on held-out rows', [
@@ -39,31 +52,47 @@ export function numbersTables(evidence: Evidence): Markup[] {
       ['prompts that steer the wrong way', formatShare(steering.wrongWay)],
       ['S without correction for temperature', formatNumber(steering.uncorrected)],
       ['Δrel: Δlogit(target) \u2212 Δlogit(controls)', formatNumber(steering.deltaRelative)],
-      ['interchange of the whole activation', formatNumber(interchange.full)],
+      [
+        'interchange of the whole activation',
+        `${formatNumber(interchange.full.value)} ${formatInterval(interchange.full.interval)}`,
+      ],
       ['interchange of all but the direction', formatNumber(interchange.complement)],
       ['preferred target token flips by interchange', formatShare(interchange.flips)],
-      ['likeliest token flips by interchange', formatShare(interchange.answerFlips)],
+      ['likeliest token flips by interchange, where it can', formatShare(interchange.answerFlips)],
+      ['answers that are target words', formatShare(interchange.answers)],
+      [
+        'step to the class mean, and as far again beyond it',
+        `${formatNumber(steering.saturation.within)}, ${formatNumber(steering.saturation.beyond)}`,
+      ],
       [
         'temperature: mean, lowest, highest',
-        `${[temperature.mean, temperature.low, temperature.high].map(formatNumber).join(', ')}${temperature.clamped > 0 ? `; ${formatCount(temperature.clamped)} clamped` : ''}`,
+        [temperature.mean, temperature.low, temperature.high].map(formatNumber).join(', '),
       ],
+      ['runs whose temperature cannot be told', formatShare(temperature.untold)],
+      ['the same along random directions', formatShare(temperature.untoldAtRandom)],
       ['class swing along the direction', formatNumber(direction.swing)],
       ['mean length of the activation', formatNumber(direction.norm)],
     ]),
     sweepTable(evidence),
-    table('Guards', [
+    table('Guards and specificity', [
       [
-        'on-manifold fraction',
-        `${formatNumber(guards.onManifold.value)} (${formatNumber(guards.onManifold.share)} of ${formatNumber(guards.onManifold.reach)})`,
+        'effect within natural differences, and outside',
+        `${formatNumber(dormancy.within)}, ${formatNumber(dormancy.rest)}`,
       ],
-      ['dose on neutral text', formatDose(guards.neutral.dose)],
+      ['share of the squared direction within them', formatNumber(dormancy.geometric)],
+      [
+        'harm to other tokens, in nats: component, whole activation',
+        `${formatNumber(harm.component)}, ${formatNumber(harm.whole)}`,
+      ],
+      ['random directions with the same displacement that do as much', formatShare(specificity.doseMatched.asMuch)],
+      ['dose on neutral text', formatDose(specificity.neutral.dose)],
       [
         'perplexity ratio, and of random directions',
-        `${formatNumber(guards.neutral.perplexityRatio)}, ${formatNumber(guards.neutral.random.perplexityRatio)}`,
+        `${formatNumber(specificity.neutral.perplexityRatio)}, ${formatNumber(specificity.neutral.random.perplexityRatio)}`,
       ],
       [
         'divergence in nats, and of random directions',
-        `${formatNumber(guards.neutral.divergence)}, ${formatNumber(guards.neutral.random.divergence)}`,
+        `${formatNumber(specificity.neutral.divergence)}, ${formatNumber(specificity.neutral.random.divergence)}`,
       ],
     ]),
   ];
@@ -81,18 +110,12 @@ function effectsTable({ steering, interchange, ablation, multiplicity }: Evidenc
     formatInterval(effect.interval),
     formatP(effect.p),
     formatP(effect.adjusted),
+    stateOf(effect),
     `${formatNumber(Math.min(...effect.null))} to ${formatNumber(Math.max(...effect.null))}`,
   ];
   return columnsTable(
     'Effects, as shares of the natural gap',
-    [
-      '',
-      'value',
-      '95 % interval',
-      'p',
-      `p, Holm over ${formatCount(multiplicity.tests)}`,
-      `${formatCount(multiplicity.nulls)} random directions`,
-    ],
+    ['', 'value', '95 % interval', 'p', 'p, adjusted', 'state', `${formatCount(multiplicity.nulls)} random directions`],
     [row('S, steering', steering), row('I, interchange', interchange), row('N, ablation', ablation)],
   );
 }

@@ -1,5 +1,7 @@
 /** Draws a protocol run as text for a terminal. */
 
+import { rowAt } from '../causality/dataset.ts';
+import { stateOf } from '../causality/effect-states.ts';
 import type { Effect, Evidence } from '../causality/evidence.ts';
 import type { ProtocolRecord } from '../causality/verdict.ts';
 import { guardsOf } from './guards.ts';
@@ -26,6 +28,7 @@ export function drawRecord(record: ProtocolRecord, style: TerminalStyle): string
     ),
     ...wrapped(shown(verdict.sentence, style), 2, style),
     '',
+    ...examples(record, style),
     ...classes(
       'Can it be read? Held-out scores',
       scoresText(evidence),
@@ -46,6 +49,17 @@ export function drawRecord(record: ProtocolRecord, style: TerminalStyle): string
     ...decision(record, style),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** One prompt of each class. */
+function examples({ question, evidence }: ProtocolRecord, style: TerminalStyle): string[] {
+  const labels = evidence.examples.map(({ row }) => rowAt(question.dataset, row).label);
+  const lines = evidence.examples.flatMap(({ row, before, component }, index) => {
+    if (labels.indexOf(labels[index] ?? 0) !== index) return [];
+    const said = `${JSON.stringify(before.text)}, with the component swapped ${JSON.stringify(component.text)}`;
+    return wrapped(shown(`${rowAt(question.dataset, row).prompt} ➜ ${said}`, style), INDENT, style);
+  });
+  return lines.length > 0 ? [...heading('What the model says', '', style), ...lines, ''] : [];
 }
 
 function scoresText({ decodability }: Evidence): string {
@@ -93,8 +107,7 @@ function effects({ steering, interchange, ablation, multiplicity }: Evidence, st
     ['N ablation', ablation],
   ];
   const results = all.map(
-    ([, effect]) =>
-      `${formatShort(effect.value)} ${formatShortInterval(effect.interval)} p ${formatP(effect.adjusted)}`,
+    ([, effect]) => `${formatShort(effect.value)} ${formatShortInterval(effect.interval)} ${stateOf(effect)}`,
   );
   const longest = Math.max(...results.map((result) => result.length));
   const width = style.columns - INDENT - NAMES - longest - 3;
@@ -102,7 +115,7 @@ function effects({ steering, interchange, ablation, multiplicity }: Evidence, st
     all.flatMap(([, effect]) => [...effect.null, effect.interval.low, effect.interval.high, 0, 1]),
     0,
   );
-  const title = heading('Does it cause it?', 'share of the natural gap, Holm p', style);
+  const title = heading('Does it cause it?', 'share of the natural gap', style);
   const rows = all.map(([name, effect], index) =>
     named(name, `${effectLine(effect, domain, width, style)}  ${shown(results[index] ?? '', style)}`),
   );

@@ -1,6 +1,7 @@
 /** Defines the names and explanations of verdicts that the page, the figures and the terminal share. */
 
-import type { Dose, Evidence } from '../causality/evidence.ts';
+import type { Dose } from '../causality/common-evidence.ts';
+import type { Evidence } from '../causality/evidence.ts';
 import type { ProtocolRecord, VerdictName } from '../causality/verdict.ts';
 import { formatHookPoint } from '../core/hook-points.ts';
 import { formatNumber } from './numbers.ts';
@@ -15,13 +16,13 @@ export const VERDICT_NAMES: Record<VerdictName, string> = {
 
 export const MEANINGS: Record<VerdictName, string> = {
   causal:
-    'At this site the model uses what the direction carries: putting it in makes the behaviour, taking it out ends it, and random directions do neither.',
+    'At this site the model uses what the direction carries: putting it in makes the behaviour, taking it out ends it, and what is natural along random directions does much less.',
   'weak-causal':
-    'The direction moves the behaviour more than random directions do, but it is not the whole of what the model uses, or not in the way it uses it by itself.',
+    'The direction moves the behaviour more than what is natural along random directions does, but it is not the whole of what the model uses, or not in the way it uses it by itself.',
   'epiphenomenal-softmax':
-    'The information can be read from the direction, but moving along it changes the scale of all logits together, not the choice that it is said to be about.',
+    'The information can be read from the direction, but it is not used for this contrast: moving along it changes the scale of all logits together, not the choice that it is said to be about.',
   'epiphenomenal-template':
-    'The information can be read from the direction, but nothing after this site acts on it: the behaviour comes by another way.',
+    'The information can be read from the direction, but nothing after this site uses it for this contrast: the behaviour comes by another way.',
   undetermined: 'The run does not allow a verdict on causality, for the reason given.',
 };
 

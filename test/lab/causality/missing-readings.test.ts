@@ -7,6 +7,7 @@ import {
   signOf,
 } from '../../../src/lab/causality/intervention-sample.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
+import { lineAlong } from '../../../src/lab/causality/subspace.ts';
 import type { Engine, ForwardRequest, VariantResult } from '../../../src/lab/core/engine.ts';
 import { likeliest, logitOf } from '../../../src/lab/core/logits.ts';
 import { createPlainEngine, plainPairs } from './plain-engine.ts';
@@ -34,9 +35,7 @@ const withFewerLogits = (result: VariantResult): VariantResult => ({
   ...(result.logits && { logits: result.logits.slice(1) }),
 });
 
-const asksForTap = ({ taps }: ForwardRequest) => taps !== undefined;
 const asksForSite = ({ taps }: ForwardRequest) => taps?.some(({ positions }) => !('from' in positions)) === true;
-const asksForManifold = (request: ForwardRequest) => asksForTap(request) && !asksForSite(request);
 const asksForVocabulary = ({ logits, variants }: ForwardRequest) => logits !== undefined && variants === undefined;
 const asksForTokens = ({ logits }: ForwardRequest) => logits?.tokens !== undefined;
 const asksForSweep = ({ logits, variants }: ForwardRequest) =>
@@ -57,11 +56,6 @@ describe('the causality protocol names what an engine left out, and gives no ver
         activations: activations.map((one) => one.slice(1)),
       })),
       'asked for 96 numbers of the activations of variant 0 and gave 95',
-    ],
-    [
-      'the activations that tell where a direction is lived in',
-      damaged(asksForManifold, (result) => ({ ...result, activations: [] })),
-      'no activation of variant 0,',
     ],
     ['the logits of the prompts', damaged(asksForVocabulary, withoutLogits), 'no logits of variant 0,'],
     [
@@ -97,10 +91,8 @@ describe('reading a value that is absent throws an error that names it:', () => 
     labels: [1, 0],
     clusters: [],
     activations: [],
-    components: new Float64Array(2),
     partners: [1, 0],
-    direction: Float32Array.of(1),
-    swing: 1,
+    subspace: lineAlong(Float32Array.of(1)),
   };
 
   test('the label of a row, which would count as negative', () => {

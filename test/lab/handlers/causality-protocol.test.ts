@@ -95,12 +95,15 @@ describe('the answer of causality_protocol', () => {
 });
 
 describe('the number of questions of a lab session', () => {
-  test('grows with every new question, and asks for more random directions', async () => {
+  test('grows with every new question, and tells what is spent of the error rate', async () => {
     const { call, asked } = await preparedLab();
     await call('causality_protocol', asked);
     await call('causality_protocol', { ...asked, seed: 1 });
-    expect(await call('causality_protocol', { ...asked, seed: 2 })).toMatchObject({ family: 3, nulls: 179 });
-    expect(await call('colab_status')).toMatchObject({ family: 3 });
+    expect(await call('causality_protocol', { ...asked, seed: 2 })).toMatchObject({
+      family: 3,
+      multiplicity: { error_rate: 0.05, level: 0.005, spent: expect.closeTo(0.015, 10) },
+    });
+    expect(await call('colab_status')).toMatchObject({ family: 3, error_spent: expect.closeTo(0.015, 10) });
   });
 
   test('does not grow when a question is asked again, or gets no answer', async () => {
@@ -116,7 +119,7 @@ describe('the number of questions of a lab session', () => {
     const { call, asked } = await preparedLab(folder);
     await call('causality_protocol', asked);
     const next = toyLab(folder);
-    expect(await next.call('causality_protocol', { ...asked, seed: 5 })).toMatchObject({ family: 2, nulls: 119 });
+    expect(await next.call('causality_protocol', { ...asked, seed: 5 })).toMatchObject({ family: 2 });
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/lab/causality/decide.ts';
+import type { Evidence } from '../../../src/lab/causality/evidence.ts';
 import { type ProtocolRecord, VERDICTS } from '../../../src/lab/causality/verdict.ts';
 import { guardsOf } from '../../../src/lab/report/guards.ts';
 import { formatNumber, formatP, formatPercent, formatShort } from '../../../src/lab/report/numbers.ts';
@@ -30,9 +31,10 @@ describe('the report on a protocol run', () => {
 
   it('states every effect with its interval and both p-values, and the null it was held against', () => {
     const page = renderReport(sampleRecord());
-    expect(page).toContain('<td>0.93</td><td>[0.87, 0.99]</td><td>0.005</td><td>0.015</td>');
+    expect(page).toContain('<td>0.93</td><td>[0.87, 0.99]</td><td>0.005</td><td>0.015</td><td>present</td>');
     expect(page).toContain('along 199 isotropic random directions');
-    expect(page).toContain('Holm&#39;s method over 3 tests');
+    expect(page).toContain('Holm&#39;s method over the three effects');
+    expect(page).toContain('it may spend 0.005');
     expect(page).toContain(
       'permutations of the labels within pairs, in both halves, the direction fitted anew each time',
     );
@@ -68,22 +70,34 @@ describe('the report on a protocol run', () => {
     expectWellFormed(page);
   });
 
-  it.each([
-    ['on-manifold', 0.59, 0.61],
-    ['perplexity', 1.51, 1.49],
-    ['divergence', 0.11, 0.09],
-  ])('judges the guard of %s as the verdict does', (name, bad, good) => {
-    const isFine = (value: number) => {
+  it.each<[string, (evidence: Evidence, isBad: boolean) => void]>([
+    ['dormancy', (evidence, isBad) => (evidence.dormancy.rest = isBad ? 0.94 : 0.9)],
+    ['harm', (evidence, isBad) => (evidence.harm.component = isBad ? 0.11 : 0.09)],
+    ['flips', (evidence, isBad) => (evidence.interchange.answerFlips.rate = isBad ? 0.09 : 0.11)],
+    ['temperature', (evidence, isBad) => (evidence.temperature.untold.rate = isBad ? 0.21 : 0.19)],
+  ])('judges the guard of %s as the verdict does', (_, change) => {
+    for (const isBad of [true, false]) {
       const { evidence } = sampleRecord();
-      if (name === 'on-manifold') evidence.guards.onManifold.value = value;
-      if (name === 'perplexity') evidence.guards.neutral.perplexityRatio = value;
-      if (name === 'divergence') evidence.guards.neutral.divergence = value;
-      const isCausal = decide(evidence).verdict === 'causal';
-      expect(guardsOf(evidence).every((guard) => guard.passes)).toBe(isCausal);
-      return isCausal;
-    };
-    expect(isFine(bad)).toBe(false);
-    expect(isFine(good)).toBe(true);
+      change(evidence, isBad);
+      expect(decide(evidence).verdict === 'causal').toBe(!isBad);
+      expect(guardsOf(evidence).every((guard) => guard.passes)).toBe(!isBad);
+    }
+  });
+
+  it('shows prompts with what the model said before and after', () => {
+    const page = renderReport(sampleRecord());
+    expect(page).toMatch(/the keys 1<\/p>\s*<dl><dt>says<\/dt><dd><b>&quot; are&quot;<\/b> <small>61 %<\/small>/);
+    expect(page).toContain('<dt>component swapped</dt><dd><b>&quot; is&quot;</b> <small>52 %</small>');
+  });
+
+  it('has rules for narrow screens', () => {
+    expect(renderReport(sampleRecord())).toMatch(/@media \(max-width:560px\)\{/);
+  });
+
+  it.each(VERDICTS)('claims of random directions no more than its figures show: %s', (verdict) => {
+    const record = sampleRecord();
+    const page = renderReport({ ...record, verdict: { ...record.verdict, verdict, sentence: 'As found.' } });
+    expect(page).not.toMatch(/random directions do (neither|nothing)|not read/);
   });
 
   it('says that a name is missing where one is required', () => {
@@ -117,9 +131,9 @@ describe('the methods section of a report', () => {
 
   it('warns of runs whose temperature could not be measured', () => {
     const record = sampleRecord();
-    expect(renderReport(record)).not.toContain('not to be trusted');
-    record.evidence.temperature.clamped = 12;
-    expect(renderReport(record)).toContain('In 12 runs the slope was beyond');
+    expect(renderReport(record)).not.toContain('the slope cannot be told');
+    record.evidence.temperature.untold = { ...record.evidence.temperature.untold, count: 12, of: 60 };
+    expect(renderReport(record)).toContain('In 12 of 60 runs along the direction');
   });
 
   it('claims no pairs and no refitting where there were none', () => {

@@ -27,6 +27,7 @@ export function sampleRecord(kind: 'mediator' | 'bystander' = 'mediator', prompt
     null: many(199, () => normal(0, 0.05)),
     p: value > 0.2 ? 0.005 : 0.41,
     adjusted: value > 0.2 ? 0.015 : 0.82,
+    quarter: 0.005,
   });
   const dose = (norm: number) => ({ absolute: norm * 11.4, swing: norm * 2.1, norm });
   const sweep = (isRandom: boolean) =>
@@ -53,7 +54,7 @@ export function sampleRecord(kind: 'mediator' | 'bystander' = 'mediator', prompt
       seed: 7,
     },
     evidence: {
-      format: 2,
+      format: 3,
       version: '0.1.0',
       seed: 7,
       model: {
@@ -109,18 +110,20 @@ export function sampleRecord(kind: 'mediator' | 'bystander' = 'mediator', prompt
         wrongWay: share(0.03),
         uncorrected: strength + 0.1,
         deltaRelative: 2.2,
+        saturation: { within: strength, beyond: strength * 0.8 },
       },
       interchange: {
         ...effect(strength * 0.95),
-        full: 0.99,
+        full: { value: 0.99, interval: { low: 0.95, high: 1.03 } },
         complement: 1 - strength,
         flips: share(strength),
         answerFlips: share(strength * 0.9),
+        answers: share(0.9),
         partners: { pair: prompts, template: 0, any: 0 },
       },
       ablation: { ...effect(strength * 0.9), gap: 2.31 * (1 - strength) },
-      temperature: { mean: 1.01, low: 0.93, high: 1.08, clamped: 0 },
-      multiplicity: { family: 1, tests: 3, nulls: 199, needed: 59 },
+      temperature: { mean: 1.01, low: 0.93, high: 1.08, untold: share(0), untoldAtRandom: share(0) },
+      multiplicity: { question: 1, rate: 0.05, level: 0.005, spent: 0.005, nulls: 199, most: 799, stable: true },
       sweep: {
         rows: sweep(false),
         random: sweep(true),
@@ -129,17 +132,26 @@ export function sampleRecord(kind: 'mediator' | 'bystander' = 'mediator', prompt
         change: 0.24,
         commonScale: kind === 'mediator' ? 0.2 : 0.8,
       },
-      guards: {
-        onManifold: { value: 0.91, share: 0.83, reach: 0.91, rows: prompts * 2 },
+      dormancy: { within: strength, rest: 0.005, geometric: 0.91, differences: prompts * 2 },
+      harm: { component: kind === 'mediator' ? 0.031 : 0.2, whole: 0.05 },
+      specificity: {
+        doseMatched: { null: many(39, () => normal(0, 0.2)), asMuch: share(kind === 'mediator' ? 0 : 0.9) },
         neutral: {
           prompts: 24,
           tokens: 412,
           dose: dose(0.24),
           perplexityRatio: 1.08,
-          divergence: kind === 'mediator' ? 0.031 : 0.2,
+          divergence: 0.031,
           random: { perplexityRatio: 1.01, divergence: 0.004 },
         },
       },
+      examples: [0, 1].map((row) => ({
+        row,
+        partner: 1 - row,
+        before: { id: 4 + row, text: row === 1 ? ' are' : ' is', probability: 0.61 },
+        component: { id: 5 - row, text: row === 1 ? ' is' : ' are', probability: 0.52 },
+        whole: { id: 5 - row, text: row === 1 ? ' is' : ' are', probability: 0.6 },
+      })),
       naming: { required: false, name: kind === 'mediator' ? 'Number of the subject' : 'Number of the distractor' },
     },
     verdict: {

@@ -12,10 +12,11 @@ describe('a record in the terminal', () => {
     const text = drawRecord(sampleRecord(), PLAIN);
     expect(text).toContain('Causal  (causal: sufficient-and-necessary)');
     expect(text).toContain('AUROC 0.99 [0.96, 1.00], p = 0.005');
-    expect(text).toContain('0.93 [0.87, 0.99] p 0.015');
-    expect(text).toMatch(/✓ Divergence on neutral text, in nats: 0.03, at most 0.1/);
+    expect(text).toContain('0.93 [0.87, 0.99] present');
+    expect(text).toMatch(/✓ Harm to all other tokens, in nats: 0.03, by the whole activation 0.05/);
     expect(text).toMatch(/➜ Sufficient and necessary/);
-    expect(drawRecord(sampleRecord('bystander'), PLAIN)).toMatch(/✗ Divergence/);
+    expect(text).toContain('the keys 1 ➜ " are", with the component swapped " is"');
+    expect(drawRecord(sampleRecord('bystander'), PLAIN)).toMatch(/✗ Harm to all other tokens/);
   });
 
   it('draws an effect beyond its null where it is, and within it where it is not', () => {

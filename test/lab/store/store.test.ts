@@ -330,8 +330,10 @@ describe('the family of questions', () => {
     const counted = await Promise.all(
       ['a', 'b', 'a', 'c'].map((question) => createFamily(folder).count(question, signal)),
     );
-    expect(Math.max(...counted.map(({ size }) => size))).toBe(3);
-    expect(await createFamily(folder).size()).toBe(3);
+    const numbers = counted.map(({ number }) => number);
+    expect(new Set(numbers)).toEqual(new Set([1, 2, 3]));
+    expect(numbers[0]).toBe(numbers[2]);
+    expect(await createFamily(folder).state()).toMatchObject({ size: 3 });
   });
 
   test('ends with its lab session, half a day after the last question', async () => {
@@ -340,11 +342,11 @@ describe('the family of questions', () => {
     const family = createFamily(folder, () => now);
     await family.count('a', signal);
     now += 11 * 3_600_000;
-    expect(await family.count('b', signal)).toMatchObject({ size: 2 });
+    expect(await family.count('b', signal)).toMatchObject({ number: 2 });
     now += 11 * 3_600_000;
-    expect(await family.size()).toBe(2);
+    expect(await family.state()).toMatchObject({ size: 2 });
     now += 2 * 3_600_000;
-    expect(await family.count('c', signal)).toMatchObject({ size: 1 });
+    expect(await family.count('c', signal)).toMatchObject({ number: 1 });
   });
 
   test.each([
@@ -355,7 +357,7 @@ describe('the family of questions', () => {
     const folder = temporaryFolder();
     damage(join(folder, 'family.json'));
     const refused = { code: 'folder_unusable', message: expect.stringContaining('family.json') };
-    await expect(createFamily(folder).size()).rejects.toMatchObject(refused);
+    await expect(createFamily(folder).state()).rejects.toMatchObject(refused);
     await expect(createFamily(folder).count('a', signal)).rejects.toMatchObject(refused);
   });
 
@@ -364,6 +366,18 @@ describe('the family of questions', () => {
     await family.count('a', signal);
     await (await family.count('b', signal)).forget();
     await (await family.count('a', signal)).forget();
-    expect(await family.size()).toBe(1);
+    expect(await family.state()).toMatchObject({ size: 1 });
+  });
+
+  test('gives a question that is asked again its old number, and the place of one that got no answer to the next', async () => {
+    const family = createFamily(temporaryFolder());
+    await family.count('a', signal);
+    const unanswered = await family.count('b', signal);
+    expect(await family.count('c', signal)).toMatchObject({ number: 3 });
+    await unanswered.forget();
+    expect(await family.count('c', signal)).toMatchObject({ number: 3 });
+    expect(await family.count('d', signal)).toMatchObject({ number: 2 });
+    const { size, spent } = await family.state();
+    expect([size, spent]).toEqual([3, expect.closeTo(0.015, 10)]);
   });
 });

@@ -1,14 +1,19 @@
-/** Measures how much a dose harms the model on neutral text: the perplexity ratio and the KL divergence. */
+/** Measures what a dose does to neutral text: the perplexity ratio and the KL divergence. In the protocol this is told as specificity and decides nothing. */
 
-import type { Variant } from '../core/engine.ts';
+import type { HookPoint, Positions, Variant } from '../core/engine.ts';
 import { missing } from '../core/missing.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { scaled } from '../statistics/vectors.ts';
-import type { Dose, Evidence } from './evidence.ts';
-import { type ProtocolRun, portions, runChecked, type Site, surpriseOf } from './readings.ts';
+import type { Dose } from './common-evidence.ts';
+import type { Evidence } from './evidence.ts';
+import { type ProtocolRun, portions, runChecked, surpriseOf } from './readings.ts';
 
 const RANDOM_DIRECTIONS = 3;
+
+export interface NeutralPlace extends HookPoint {
+  position?: number;
+}
 
 /** The neutral text where none is given. */
 export const PLAIN_SENTENCES: readonly string[] = [
@@ -30,18 +35,18 @@ export const PLAIN_SENTENCES: readonly string[] = [
   'He folded the map and looked for the road to the harbour.',
 ];
 
-/** The dose is added at every position but the first, with both signs. */
+/** The dose is added with both signs: at the kind of position that is given, or at every position but the first. */
 export async function measureNeutralText(
   run: ProtocolRun,
   prompts: readonly number[][],
-  site: Site,
+  place: NeutralPlace,
   direction: Float32Array,
   dose: Dose,
   seed: number,
-): Promise<Evidence['guards']['neutral']> {
+): Promise<Evidence['specificity']['neutral']> {
   const random = createRandom(seed, 'random directions for the guard');
   const others = Array.from({ length: RANDOM_DIRECTIONS }, () => random.direction(direction.length));
-  const harmOf = async (vector: Float32Array) => measureHarm(run, prompts, site, scaled(vector, dose.absolute));
+  const harmOf = async (vector: Float32Array) => measureHarm(run, prompts, place, scaled(vector, dose.absolute));
   const both = [await harmOf(direction), await harmOf(scaled(direction, -1))];
   const byChance = [];
   for (const other of others) byChance.push(await harmOf(other));
@@ -58,31 +63,37 @@ export async function measureNeutralText(
   };
 }
 
-async function measureHarm(run: ProtocolRun, prompts: readonly number[][], site: Site, vector: Float32Array) {
-  const point = { layer: site.layer, place: site.place };
-  const intervention = { point, positions: { from: 1 }, kind: 'add' as const, vector };
+async function measureHarm(run: ProtocolRun, prompts: readonly number[][], where: NeutralPlace, vector: Float32Array) {
+  const point = { layer: where.layer, place: where.place };
   let [base, changed, divergence, tokens, positions] = [0, 0, 0, 0, 0];
   for (const [from, to] of portions(prompts.length, 16)) {
     const some = prompts.slice(from, to);
-    const variants: Variant[] = some.flatMap((_, prompt) => [
+    const variants: Variant[] = some.flatMap(({ length }, prompt) => [
       { prompt, interventions: [] },
-      { prompt, interventions: [intervention] },
+      { prompt, interventions: [{ point, positions: positionsIn(length, where), kind: 'add' as const, vector }] },
     ]);
     const results = await runChecked(run, { prompts: some, variants, surprise: true });
     some.forEach(({ length }, i) => {
       const before = surpriseOf(results, 2 * i, length);
       const after = surpriseOf(results, 2 * i + 1, length);
-      // The first position is not steered, so the prediction made there is unchanged.
-      for (let token = 1; token < before.logProbabilities.length; token++) {
-        base += before.logProbabilities[token] ?? missing('log probability of token', token);
-        changed += after.logProbabilities[token] ?? missing('log probability of token', token);
+      for (let place = firstIn(length, where); place < length - 1; place++) {
+        base += before.logProbabilities[place] ?? missing('log probability of token', place + 1);
+        changed += after.logProbabilities[place] ?? missing('log probability of token', place + 1);
         tokens++;
-      }
-      for (let position = 1; position < after.divergences.length; position++) {
-        divergence += after.divergences[position] ?? missing('divergence at position', position);
+        divergence += after.divergences[place] ?? missing('divergence at position', place);
         positions++;
       }
     });
   }
   return { perplexityRatio: Math.exp((base - changed) / (tokens || 1)), divergence: divergence / (positions || 1) };
+}
+
+function positionsIn(length: number, where: NeutralPlace): Positions {
+  return where.position === undefined ? { from: 1 } : [firstIn(length, where)];
+}
+
+/** As far from the end as the position, of the prompt without its last token, which is the one to be predicted; never the first token. */
+function firstIn(length: number, { position }: NeutralPlace): number {
+  if (position === undefined) return 1;
+  return Math.max(1, Math.min(length - 2, position < 0 ? length - 1 + position : position));
 }
