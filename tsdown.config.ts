@@ -12,6 +12,8 @@ const shared: UserConfig = {
 
 /** The lab and its models of known structure as a library, for the repository's scripts and benchmarks alone. */
 const library = { ...shared, entry: { lab: 'scripts/lab/library.ts' }, outDir: 'build' };
+/** Families of the ground-truth suite that its authors have not seen. */
+const heldOut = 'test/lab/held-out/index.ts';
 
 export default defineConfig([
   // What ships. Everything but the native SQLite binding is bundled, so that `npx` installs little and the program starts fast.
@@ -40,5 +42,7 @@ export default defineConfig([
     },
   },
   // Where the whole repository is, not in an image's build.
-  ...(existsSync(library.entry.lab) ? [library] : []),
+  ...(existsSync(library.entry.lab)
+    ? [{ ...library, entry: { ...library.entry, ...(existsSync(heldOut) && { 'held-out': heldOut }) } }]
+    : []),
 ]);

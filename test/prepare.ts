@@ -24,6 +24,7 @@ const BUILT = [
 const BUILT_FROM = [
   ...['src', 'scripts/kernel.mjs', 'scripts/lab/library.ts', 'test/lab/ground-truth'],
   ...['package-lock.json', 'package.json', 'tsdown.config.ts'],
+  ...(existsSync(join(ROOT, 'test/lab/held-out')) ? ['test/lab/held-out'] : []),
 ];
 
 /** What all suites keep between runs. */

@@ -11,5 +11,17 @@ export { createLabs } from '../../src/lab/labs/labs.ts';
 export { openLabThread } from '../../src/lab/local/lab-thread.ts';
 export { openModelFolder } from '../../src/lab/models/open-model.ts';
 export { CLOSE, disagreements, HASH } from '../../test/lab/ground-truth/agreement.ts';
-export { askEngine, runGroundTruth } from '../../test/lab/ground-truth/suite.ts';
-export { writeRandomTwin } from '../../test/lab/ground-truth/twin.ts';
+export {
+  EFFECT_SIZES,
+  PAIR_COUNTS,
+  powerFamily,
+  VOLUMES,
+  volumeFamilies,
+} from '../../test/lab/ground-truth/curves.ts';
+export { twinFamily } from '../../test/lab/ground-truth/families/twins.ts';
+export { FAMILIES, familyOf } from '../../test/lab/ground-truth/families.ts';
+export { asFamily } from '../../test/lab/ground-truth/held-out.ts';
+export { tellLayerStory } from '../../test/lab/ground-truth/layer-story.ts';
+export { writeRandomTwin } from '../../test/lab/ground-truth/models/twin.ts';
+export { askEngine, runFamilies } from '../../test/lab/ground-truth/suite.ts';
+export { falsePositives, tally } from '../../test/lab/ground-truth/tally.ts';

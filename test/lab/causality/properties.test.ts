@@ -9,13 +9,14 @@ import type { Engine } from '../../../src/lab/core/engine.ts';
 import { createEmbeddedEngine } from '../../../src/lab/engines/embedded/embedded-engine.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
-import { type CaseName, makeToyQuestion } from '../ground-truth/toy-questions.ts';
+import { familyOf } from '../ground-truth/families.ts';
+import { writeModelFolder } from '../ground-truth/models/model-folder.ts';
 import { createPlainEngine, plainPairs } from './plain-engine.ts';
 import { ask } from './questions.ts';
 import { amplify, rotate } from './rewritten-models.ts';
 
 /** One of each verdict that the tested direction decides, on models that are drawn anew from these seeds. */
-const CASES: [CaseName, number][] = [
+const CASES: [string, number][] = [
   ['causal', 711],
   ['correlate', 712],
   ['partial', 713],
@@ -54,14 +55,12 @@ async function verdictOf({ folder, question, number = 1, wrap = (engine) => engi
   }
 }
 
-const known = new Map<CaseName, Promise<string>>();
+const known = new Map<string, Promise<string>>();
 
-function original(
-  name: CaseName,
-  seed: number,
-): { folder: string; question: CausalQuestion; verdict: Promise<string> } {
+function original(name: string, seed: number): { folder: string; question: CausalQuestion; verdict: Promise<string> } {
   const folder = join(home, `${name}-${seed}`);
-  const { question } = makeToyQuestion(folder, name, seed);
+  const { files, question } = familyOf(name).make(seed);
+  writeModelFolder(folder, files);
   const verdict = known.get(name) ?? verdictOf({ folder, question });
   known.set(name, verdict);
   return { folder, question, verdict };

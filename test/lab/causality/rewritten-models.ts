@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeSafetensors, openSafetensors, type TensorToWrite } from '../../../src/lab/formats/safetensors.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
-import { type Matrix, randomRotation, transpose, turnRows } from '../ground-truth/matrices.ts';
+import { type Matrix, randomRotation, transpose, turnRows } from '../ground-truth/models/matrices.ts';
 
 /** What adds to the residual stream; everything else reads from it. */
 const WRITES = /\.(o_proj|down_proj)\.weight$/;

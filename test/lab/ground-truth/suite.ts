@@ -1,4 +1,4 @@
-/** Runs the protocol on models with known answers, and counts how often it is right. */
+/** Runs the protocol on families of known structure. What it was right about is counted by the tally. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,112 +7,79 @@ import { decide } from '../../../src/lab/causality/decide.ts';
 import type { Evidence } from '../../../src/lab/causality/evidence.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
 import type { CausalQuestion } from '../../../src/lab/causality/question.ts';
-import type { ProtocolRecord, VerdictName, VerdictReason } from '../../../src/lab/causality/verdict.ts';
+import type { ProtocolRecord, VerdictName } from '../../../src/lab/causality/verdict.ts';
 import type { Engine } from '../../../src/lab/core/engine.ts';
-import { agreementPairs, neutralPrompts } from '../../../src/lab/demo/datasets.ts';
-import { readLayout } from '../../../src/lab/models/architectures/architectures.ts';
-import type { Interval } from '../../../src/lab/statistics/bootstrap.ts';
-import { clopperPearson } from '../../../src/lab/statistics/proportion.ts';
-import { CASE_NAMES, type CaseName, makeToyQuestion } from './toy-questions.ts';
-import { writeRandomTwin } from './twin.ts';
+import type { Family, FamilyMember, Truth } from './family.ts';
+import { writeModelFolder } from './models/model-folder.ts';
 
 /** Has the protocol answer a question about the model in a folder. */
 export type AnswerIn = (folder: string, question: CausalQuestion) => Promise<Answered>;
 
 type Answered = Pick<ProtocolRecord, 'evidence' | 'verdict'>;
 
-export interface GroundTruthOptions {
-  seeds: readonly number[];
-  cases?: readonly CaseName[];
-  /** More seeds for the case without signal, which count for the false positives only. */
-  noiseSeeds?: readonly number[];
-  /** The folder of a trained model: its random-weights twin is asked, too. */
-  twinOf?: string;
-  answer: AnswerIn;
-  onRun?(run: GroundTruthRun): void;
-}
-
 export interface GroundTruthRun {
-  case: CaseName | 'twin';
+  family: string;
   seed: number;
+  truth: Truth;
   verdict: VerdictName;
-  reason: VerdictReason;
-  /** Whether the verdict is right, and whether its reason is the right one, too. A twin has no right reason. */
-  correct: boolean;
+  reason: string;
+  /** `abstained`: the protocol said that it cannot tell with this much data, where there is something to tell. */
+  outcome: 'right' | 'abstained' | 'wrong';
+  /** Whether a right verdict has a right reason, too. */
   rightReason: boolean;
   evidence: Evidence;
 }
 
-export interface GroundTruthResult {
-  runs: number;
-  correct: number;
-  rightReasons: number;
-  /** By case, then by verdict. */
-  confusion: Map<GroundTruthRun['case'], Map<VerdictName, number>>;
-  /** Verdicts other than undetermined where labels mean nothing, with the interval of Clopper and Pearson. */
-  falsePositives: { count: number; of: number; interval: Interval };
-}
-
-export async function runGroundTruth(options: GroundTruthOptions): Promise<GroundTruthResult> {
-  const { seeds, cases = CASE_NAMES, noiseSeeds = [], twinOf, answer } = options;
+/** Every family with every seed, one after the other. */
+export async function runFamilies(
+  families: readonly Family[],
+  seeds: readonly number[],
+  answer: AnswerIn,
+  onRun: (run: GroundTruthRun) => void = () => {},
+): Promise<GroundTruthRun[]> {
   const runs: GroundTruthRun[] = [];
-  const keep = (run: GroundTruthRun) => {
-    options.onRun?.(run);
-    return run;
-  };
-  for (const name of cases) {
-    for (const seed of seeds) runs.push(keep(await runCase(name, seed, answer)));
+  for (const family of families) {
+    for (const seed of seeds) {
+      const run = await runFamily(family, seed, answer);
+      runs.push(run);
+      onRun(run);
+    }
   }
-  if (twinOf !== undefined) {
-    for (const seed of seeds) runs.push(keep(await runTwin(twinOf, seed, answer)));
-  }
-  const noise = runs.filter((run) => run.case === 'noise');
-  for (const seed of noiseSeeds) noise.push(keep(await runCase('noise', seed, answer)));
+  return runs;
+}
 
-  const confusion: GroundTruthResult['confusion'] = new Map();
-  for (const run of runs) {
-    const verdicts = confusion.get(run.case) ?? new Map<VerdictName, number>();
-    confusion.set(run.case, verdicts.set(run.verdict, (verdicts.get(run.verdict) ?? 0) + 1));
+export async function runFamily(family: Family, seed: number, answer: AnswerIn): Promise<GroundTruthRun> {
+  const { name, truth } = family;
+  const { evidence, verdict } = await answerMember(family.make(seed), answer);
+  return { family: name, seed, truth, ...judge(verdict, truth), evidence };
+}
+
+export async function answerMember({ files, question }: FamilyMember, answer: AnswerIn): Promise<Answered> {
+  const folder = mkdtempSync(join(tmpdir(), 'cuvette-ground-truth-'));
+  try {
+    writeModelFolder(folder, files);
+    return await answer(folder, question);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
-  const found = noise.filter((run) => run.verdict !== 'undetermined').length;
+}
+
+export function judge(
+  { verdict, reason }: { verdict: VerdictName; reason: string },
+  { verdict: expected, reasons }: Truth,
+): Pick<GroundTruthRun, 'verdict' | 'reason' | 'outcome' | 'rightReason'> {
+  const isRight = verdict === expected;
+  const isAbstained = !isRight && verdict === 'undetermined' && ABSTAINING.includes(reason);
   return {
-    runs: runs.length,
-    correct: runs.filter((run) => run.correct).length,
-    rightReasons: runs.filter((run) => run.rightReason).length,
-    confusion,
-    falsePositives: { count: found, of: noise.length, interval: clopperPearson(found, noise.length) },
+    verdict,
+    reason,
+    outcome: isRight ? 'right' : isAbstained ? 'abstained' : 'wrong',
+    rightReason: isRight && (reasons?.includes(reason) ?? true),
   };
 }
 
-export async function runCase(name: CaseName, seed: number, answer: AnswerIn): Promise<GroundTruthRun> {
-  return inFolder(async (folder) => {
-    const { question, ...truth } = makeToyQuestion(folder, name, seed);
-    const found = outcomeOf(await answer(folder, question));
-    const correct = found.verdict === truth.verdict;
-    return { case: name, seed, ...found, correct, rightReason: correct && found.reason === truth.reason };
-  });
-}
-
-/** A network that has learned nothing carries its input along like any other. No direction of it may be called causal. */
-async function runTwin(model: string, seed: number, answer: AnswerIn): Promise<GroundTruthRun> {
-  return inFolder(async (folder) => {
-    writeRandomTwin(model, folder, seed);
-    const question: CausalQuestion = {
-      site: { layer: readLayout(folder).spec.layers >> 1, place: 'resid_post', position: -1 },
-      direction: { kind: 'fit', method: 'difference-of-means' },
-      dataset: agreementPairs(seed, 32),
-      neutralPrompts: neutralPrompts(seed, 24),
-      seed,
-    };
-    const found = outcomeOf(await answer(folder, question));
-    const correct = found.verdict !== 'causal';
-    return { case: 'twin', seed, ...found, correct, rightReason: correct };
-  });
-}
-
-function outcomeOf({ evidence, verdict: { verdict, reason } }: Answered) {
-  return { verdict, reason, evidence };
-}
+/** Reasons that ask for more data. */
+const ABSTAINING = ['underpowered', 'insufficient-nulls'];
 
 /** Answers in this process, by an engine that is opened for each question. */
 export function askEngine(
@@ -128,13 +95,4 @@ export function askEngine(
       await engine.close();
     }
   };
-}
-
-async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'cuvette-ground-truth-'));
-  try {
-    return await use(folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
 }

@@ -13,8 +13,9 @@ import { openSae } from '../../../../src/lab/sae/open-sae.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { CLOSE, disagreements, HASH } from '../../ground-truth/agreement.ts';
-import { askEngine, runCase } from '../../ground-truth/suite.ts';
-import { CASE_NAMES } from '../../ground-truth/toy-questions.ts';
+import { FIRST_FAMILIES } from '../../ground-truth/families/first.ts';
+import { familyOf } from '../../ground-truth/families.ts';
+import { askEngine, runFamily } from '../../ground-truth/suite.ts';
 import { largestDifference } from '../../parity-reference.ts';
 import { useTorch } from './open-torch-engine.ts';
 
@@ -106,11 +107,14 @@ describe('the model that ships, in both engines', () => {
 });
 
 describe('models of known causal structure', () => {
-  it.each(CASE_NAMES)('get the same verdict on %s from both engines', async (name) => {
-    const theirs = await runCase(name, SEED, askEngine(openEmbedded, options));
-    const ours = await runCase(name, SEED, askEngine(openTorch, options));
-    expectSame(ours.evidence, theirs.evidence);
-  });
+  it.each([...FIRST_FAMILIES, ...['gpt2', 'gpt-neox', 'query', 'content word'].map(familyOf)])(
+    'get the same verdict on $name from both engines',
+    async (family) => {
+      const theirs = await runFamily(family, SEED, askEngine(openEmbedded, options));
+      const ours = await runFamily(family, SEED, askEngine(openTorch, options));
+      expectSame(ours.evidence, theirs.evidence);
+    },
+  );
 });
 
 async function openEmbedded(folder: string): Promise<Engine> {

@@ -5,8 +5,10 @@ import { askQuestion, type ExperimentResult } from '../../../../src/lab/demo/exp
 import { packageFile } from '../../../../src/package-root.ts';
 import { kill } from '../../../e2e/harness.ts';
 import { disagreements } from '../../ground-truth/agreement.ts';
-import { type AnswerIn, type GroundTruthRun, runGroundTruth } from '../../ground-truth/suite.ts';
-import { CASE_NAMES } from '../../ground-truth/toy-questions.ts';
+import { FIRST_FAMILIES } from '../../ground-truth/families/first.ts';
+import { twinFamily } from '../../ground-truth/families/twins.ts';
+import { type AnswerIn, runFamily } from '../../ground-truth/suite.ts';
+import { falsePositives } from '../../ground-truth/tally.ts';
 import { useServed } from './served-lab.ts';
 
 const SEED = 2001;
@@ -37,20 +39,17 @@ function found({ record: { evidence, verdict } }: ExperimentResult) {
 }
 
 /** Both engines agree on all of them (agreement.test.ts); that none is changed by being served is asked of all on CI. */
-const SERVED = process.env.CI ? CASE_NAMES : CASE_NAMES.slice(0, 3);
+const SERVED = process.env.CI ? FIRST_FAMILIES : FIRST_FAMILIES.slice(0, 3);
 
-test.each(SERVED)('the torch engine behind HTTP gives the same verdict as the embedded one on %s', async (name) => {
-  const [run] = await runsOf({ cases: [name] });
-  expect(run).toMatchObject({ case: name, correct: true, rightReason: true });
-});
+test.each(SERVED)(
+  'the torch engine behind HTTP gives the same verdict as the embedded one on $name',
+  async (family) => {
+    const run = await runFamily(family, SEED, answer);
+    expect(run).toMatchObject({ family: family.name, outcome: 'right', rightReason: true });
+  },
+);
 
 test("the torch engine behind HTTP gives the same verdict as the embedded one on the shipped model's random-weights twin", async () => {
-  const [run] = await runsOf({ cases: [], twinOf: packageFile('models', 'demo') });
-  expect(run).toMatchObject({ case: 'twin', correct: true });
+  const run = await runFamily(twinFamily(packageFile('models', 'demo')), SEED, answer);
+  expect(falsePositives([run]).count).toBe(0);
 });
-
-async function runsOf(options: { cases: typeof CASE_NAMES; twinOf?: string }): Promise<GroundTruthRun[]> {
-  const runs: GroundTruthRun[] = [];
-  await runGroundTruth({ ...options, seeds: [SEED], answer, onRun: (run) => runs.push(run) });
-  return runs;
-}
