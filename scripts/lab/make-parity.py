@@ -2,15 +2,16 @@
 
 Needs torch, transformers, tokenizers and safetensors:
 
-    python scripts/lab/make-parity.py
+    python scripts/lab/make-parity.py [model...]
 
 Each folder is a model as Hugging Face lays it out, with two more files: reference.json (prompts, tokens, generated
 tokens, texts through the tokenizer) and reference.safetensors (activations and logits, computed in float32 from the
-weights as they are stored). rotary.json has inverse frequencies for more kinds of scaling than the models use.
+weights as they are stored). With names, only those models are made again. rotary.json has inverse frequencies for more kinds of scaling than the models use.
 """
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import torch
@@ -43,9 +44,17 @@ ODD_TEXTS = [
     "▁already ▁▁marked",
     "a" * 40,
 ]
+CHATS = [
+    "<start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n\n\n\nYes  and   no",
+    "<|user|>\n Hello there<|end|>\n<|assistant|> the keys<|end|>",
+    "<|im_start|>user\nHi<|im_end|>",
+]
 
 SMALL = dict(
     hidden_size=48, intermediate_size=80, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=1024)
+GEMMA = dict(SMALL, num_hidden_layers=3, num_key_value_heads=2, head_dim=16, pad_token_id=0)
+# So that the prompt is within it, and eight tokens more are not.
+LONGROPE_CONTEXT = 18
 
 
 def specifications():
@@ -97,14 +106,69 @@ def specifications():
                                              original_max_position_embeddings=256)),
             tokenizer=parity_tokenizers.metaspace(), dtype=torch.float16,
         ),
+        # Caps so low that scores and logits meet them, and a scale that is not the root of the head's width.
+        "gemma2": dict(
+            config=dict(model_type="gemma2", **GEMMA, query_pre_attn_scalar=7, sliding_window=6,
+                        attn_logit_softcapping=1.5, final_logit_softcapping=2.0),
+            tokenizer=parity_tokenizers.gemma(), dtype=torch.bfloat16, after=older_config,
+        ),
+        "gemma3": dict(
+            config=dict(model_type="gemma3_text", **GEMMA, query_pre_attn_scalar=7, sliding_window=6,
+                        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                        rope_parameters=dict(
+                            full_attention=dict(rope_type="linear", factor=8.0, rope_theta=1000000.0),
+                            sliding_attention=dict(rope_type="default", rope_theta=500.0))),
+            tokenizer=parity_tokenizers.gemma(), dtype=torch.float16,
+        ),
+        "gemma3-older": dict(
+            config=dict(model_type="gemma3_text", **GEMMA, query_pre_attn_scalar=16, sliding_window=7,
+                        sliding_window_pattern=3, rope_theta=1000000.0, rope_local_base_freq=10000.0,
+                        final_logit_softcapping=3.0),
+            tokenizer=parity_tokenizers.gemma(), dtype=torch.bfloat16, after=older_gemma3_config, seed=101,
+        ),
+        "phi3": dict(
+            config=dict(model_type="phi3", **SMALL, num_key_value_heads=2, sliding_window=7, pad_token_id=0),
+            tokenizer=parity_tokenizers.phi3(), dtype=torch.bfloat16, after=older_config,
+        ),
+        # What is generated begins within the original context, and ends beyond it.
+        "phi3-longrope": dict(
+            config=dict(model_type="phi3", **{**SMALL, "hidden_size": 64}, num_key_value_heads=1, tie_word_embeddings=True,
+                        pad_token_id=0, original_max_position_embeddings=LONGROPE_CONTEXT,
+                        rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, partial_rotary_factor=0.75,
+                                             short_factor=[1.0, 1.0, 1.1, 1.25, 1.5, 2.0],
+                                             long_factor=[1.1, 1.5, 3.0, 9.0, 20.0, 40.0])),
+            tokenizer=parity_tokenizers.phi3(), dtype=torch.float16,
+        ),
+        "olmo2": dict(
+            config=dict(model_type="olmo2", **SMALL, num_key_value_heads=2, rope_theta=500000.0, pad_token_id=0),
+            tokenizer=parity_tokenizers.qwen(), dtype=torch.float16,
+        ),
+        "granite": dict(
+            config=dict(model_type="granite", **SMALL, num_key_value_heads=2, tie_word_embeddings=True,
+                        embedding_multiplier=12.0, attention_multiplier=0.35, residual_multiplier=0.22,
+                        logits_scaling=8.0, attention_bias=True, mlp_bias=True),
+            tokenizer=parity_tokenizers.gpt2(), dtype=torch.bfloat16, after=older_config,
+        ),
+        "stablelm": dict(
+            config=dict(model_type="stablelm", **SMALL, num_key_value_heads=4, use_qkv_bias=True,
+                        partial_rotary_factor=0.5),
+            tokenizer=parity_tokenizers.stablelm(), dtype=torch.float16,
+        ),
+        "stablelm-parallel": dict(
+            config=dict(model_type="stablelm", **{**SMALL, "hidden_size": 64}, num_key_value_heads=2,
+                        qk_layernorm=True, use_parallel_residual=True),
+            tokenizer=parity_tokenizers.stablelm(), dtype=torch.bfloat16, after=older_config,
+        ),
     }
 
 
 def main():
     torch.set_num_threads(1)
-    shutil.rmtree(OUT, ignore_errors=True)
     for number, (name, specification) in enumerate(specifications().items()):
-        torch.manual_seed(number)
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        shutil.rmtree(OUT / name, ignore_errors=True)
+        torch.manual_seed(specification.pop("seed", number))
         make(OUT / name, **specification)
     (OUT / "rotary.json").write_text(json.dumps(rotary_references()) + "\n")
     total = sum(path.stat().st_size for path in OUT.rglob("*") if path.is_file())
@@ -117,6 +181,8 @@ def make(folder, config, tokenizer, dtype, shard="1GB", after=None):
     tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "tokenizer_config.json").write_text(
         json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **special}) + "\n")
+    # Which class of tokenizer transformers takes depends on the kind of model.
+    (folder / "config.json").write_text(json.dumps({"model_type": config["model_type"]}) + "\n")
     tokenizer = AutoTokenizer.from_pretrained(folder)
 
     # Models have more embeddings than tokenizers have tokens, often.
@@ -148,7 +214,9 @@ def randomise(model, dtype):
             inner = parameter.shape[0] if model.config.model_type == "gpt2" else parameter.shape[1]
             parameter.copy_(random * inner**-0.5)
         elif "norm" in name or "ln_" in name:
-            parameter.copy_(random * 0.2 + (1 if name.endswith("weight") else 0))
+            # Gemma adds 1 to the weights of its norms itself.
+            usual = 1 if name.endswith("weight") and "gemma" not in model.config.model_type else 0
+            parameter.copy_(random * 0.2 + usual)
         else:
             parameter.copy_(random * 0.2)
         parameter.copy_(parameter.to(dtype).float())
@@ -180,6 +248,7 @@ def compute(model, tokenizer):
             with blocks.hooked(intervention["layer"], intervention["place"], change):
                 arrays[f"intervention.{number}"] = blocks.logits(tokens)[-3:].clone()
         plain = greedy(blocks, tokens)
+        assert len(plain) == NEW_TOKENS, "the text ends early: use another seed"
         steering, steered = steer(blocks, tokens, vector, plain)
         generated = model.generate(torch.tensor([tokens]), max_new_tokens=NEW_TOKENS, do_sample=False)[0, len(tokens):]
         assert generated.tolist()[: len(plain)] == plain, (generated.tolist(), plain)
@@ -223,12 +292,18 @@ class Blocks:
         if place == "resid_pre":
             return block.register_forward_pre_hook(lambda module, given: (change(given[0]), *given[1:]))
         attention = next(getattr(block, name) for name in ["attn", "attention", "self_attn"] if hasattr(block, name))
-        module = {"attn_out": attention, "mlp_out": block.mlp, "resid_post": block}[place]
+        mlp, factor = block.mlp, 1
+        # Attention's and the MLP's output is what is added to the residual stream: behind a norm, or times a factor.
+        if hasattr(block, "post_feedforward_layernorm"):
+            attention, mlp = block.post_attention_layernorm, block.post_feedforward_layernorm
+        if place != "resid_post" and hasattr(block, "residual_multiplier"):
+            factor = block.residual_multiplier
+        module = {"attn_out": attention, "mlp_out": mlp, "resid_post": block}[place]
 
         def hook(module, given, output):
             if isinstance(output, tuple):
-                return (change(output[0]), *output[1:])
-            return change(output)
+                return (change(output[0] * factor) / factor, *output[1:])
+            return change(output * factor) / factor
 
         return module.register_forward_hook(hook)
 
@@ -264,7 +339,7 @@ def changing(intervention, vector, direction, source):
 def steer(blocks, tokens, vector, plain):
     """By the least that changes what is generated, in what is generated too."""
     steering = dict(layer=0, positions={"from": 4})
-    for factor in [0.5, 1, 2, 4]:
+    for factor in [0.5, 1, 2, 4, 8, 16]:
         change = changing(dict(kind="add", **steering), factor * vector, vector, vector)
         with blocks.hooked(0, "resid_post", change):
             steered = greedy(blocks, tokens)
@@ -289,7 +364,8 @@ def greedy(blocks, tokens):
 
 def through(tokenizer):
     """Texts to tokens and back, and every token by itself."""
-    texts = [PROMPT, *ODD_TEXTS]
+    chats = [text for text in CHATS if text.split(">")[0] + ">" in tokenizer.get_vocab()]
+    texts = [PROMPT, *ODD_TEXTS, *chats]
     rows = []
     for text in texts:
         tokens = tokenizer(text).input_ids
@@ -331,11 +407,22 @@ def older_config(folder):
     config = json.loads(path.read_text())
     rope = config.pop("rope_parameters")
     config |= {"rope_scaling": None, "torch_dtype": config.pop("dtype")}
-    if "partial_rotary_factor" in rope:
+    if config["model_type"] == "gpt_neox":
         config |= {"rotary_pct": rope["partial_rotary_factor"], "rotary_emb_base": rope["rope_theta"]}
     else:
-        config |= {"rope_theta": rope["rope_theta"]}
+        config |= {name: rope[name] for name in ["rope_theta", "partial_rotary_factor"] if name in rope}
     config.pop("layer_types", None)
+    path.write_text(json.dumps(config, indent=2) + "\n")
+
+
+def older_gemma3_config(folder):
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    rope = config.pop("rope_parameters")
+    config |= {
+        "rope_scaling": None, "rope_theta": rope["full_attention"]["rope_theta"],
+        "rope_local_base_freq": rope["sliding_attention"]["rope_theta"], "sliding_window_pattern": 3}
+    config.pop("layer_types")
     path.write_text(json.dumps(config, indent=2) + "\n")
 
 

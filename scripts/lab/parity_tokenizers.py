@@ -81,9 +81,11 @@ def smollm():
     return byte_level(["<|endoftext|>"], pre_tokenizer=pre_tokenizer), dict(eos_token="<|endoftext|>")
 
 
-def with_byte_fallback(prepare):
+LLAMA_SPECIAL = ["<unk>", "<s>", "</s>"]
+
+
+def with_byte_fallback(prepare, special=LLAMA_SPECIAL, begin="<s>"):
     """As SentencePiece models are converted: what has no token becomes bytes."""
-    special = ["<unk>", "<s>", "</s>"]
     learning = Tokenizer(models.BPE(unk_token="<unk>"))
     prepare(learning)
     learnt = json.loads(trained(learning, special, 70, []).to_str())["model"]
@@ -97,8 +99,8 @@ def with_byte_fallback(prepare):
     tokenizer.decoder = decoders.Sequence([
         decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(content=" ", left=1)])
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A", pair="<s> $A <s> $B:1", special_tokens=[("<s>", 1)])
-    return tokenizer, dict(bos_token="<s>", eos_token="</s>", unk_token="<unk>")
+        single=f"{begin} $A", pair=f"{begin} $A {begin} $B:1", special_tokens=[(begin, special.index(begin))])
+    return tokenizer, dict(bos_token=begin, eos_token="</s>", unk_token="<unk>")
 
 
 def fallback():
@@ -113,3 +115,33 @@ def metaspace():
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="first", split=False)
 
     return with_byte_fallback(prepare)
+
+
+def gemma():
+    def prepare(tokenizer):
+        tokenizer.normalizer = normalizers.Replace(" ", "▁")
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", behavior="merged_with_previous")
+
+    special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<start_of_turn>", "<end_of_turn>"]
+    tokenizer, _ = with_byte_fallback(prepare, special, "<bos>")
+    # Gemma's tokenizer has runs of newlines and of spaces as added tokens, which are not special.
+    tokenizer.add_tokens([AddedToken(token, normalized=False) for token in ["\n\n", "\n\n\n", "▁▁"]])
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    return tokenizer, dict(
+        bos_token="<bos>", eos_token="<eos>", unk_token="<unk>", pad_token="<pad>", tokenizer_class="GemmaTokenizer",
+        add_bos_token=True, add_eos_token=False)
+
+
+def phi3():
+    """With a token for the beginning, whatever tokenizer_config.json says: transformers follows tokenizer.json where there is one."""
+    tokenizer, special = fallback()
+    tokenizer.add_special_tokens([
+        AddedToken(token, normalized=False, rstrip=True) for token in ["<|user|>", "<|assistant|>", "<|end|>"]])
+    return tokenizer, dict(special, tokenizer_class="LlamaTokenizer", add_bos_token=False, add_eos_token=False)
+
+
+def stablelm():
+    """Without a token for the beginning, whatever tokenizer_config.json says."""
+    tokenizer = byte_level(["<|endoftext|>", "<|im_start|>", "<|im_end|>"], pre_tokenizer=split_by(QWEN_PATTERN))
+    return tokenizer, dict(
+        bos_token="<|endoftext|>", eos_token="<|im_end|>", tokenizer_class="GPT2Tokenizer", add_bos_token=True)

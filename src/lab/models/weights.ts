@@ -2,11 +2,13 @@
  * Maps a model's tensors to Cuvette's own names, whatever its files call them. Every matrix is [out, in], row by row, so that y = W x + b:
  *
  * - `embedding` [vocabulary, width]; `positions` [context, width], where they are learned
- * - `layers.{i}.attention.norm.{weight,bias}`, `layers.{i}.attention.{query,key,value,output}.{weight,bias}`, `layers.{i}.attention.{queryNorm,keyNorm}.weight`
- * - `layers.{i}.mlp.norm.{weight,bias}`, `layers.{i}.mlp.{up,gate,down}.{weight,bias}`
+ * - `layers.{i}.attention.{norm,afterNorm}.{weight,bias}`, `layers.{i}.attention.{query,key,value,output}.{weight,bias}`
+ * - `layers.{i}.attention.{queryNorm,keyNorm}.weight`, or `layers.{i}.attention.{queryNorm,keyNorm}.{head}.weight` where heads have weights of their own
+ * - `layers.{i}.mlp.{norm,afterNorm}.{weight,bias}`, `layers.{i}.mlp.{up,gate,down}.{weight,bias}`
  * - `final.norm.{weight,bias}`; `unembedding.weight`, which is absent where it is the embedding
  *
- * Biases are absent where the model has none.
+ * Biases and norms are absent where the model has none: `norm` is before attention or MLP, `afterNorm` behind it. A parallel block without `mlp.norm` has
+ * one norm for both.
  */
 
 import { CuvetteError } from '../../errors.ts';
@@ -51,7 +53,11 @@ function find(files: WeightFiles, { names, storedShape, optional }: Stored): Fou
 
 const ADVICE = 'Weights and config.json must be of the same model; fetch both again.';
 
-function read({ file, name }: Found, { part, storedShape, shape, scale = 1 }: Stored, target: Float32Array): void {
+function read(
+  { file, name }: Found,
+  { part, storedShape, shape, offset = 0, scale = 1 }: Stored,
+  target: Float32Array,
+): void {
   if (part.kind === 'columns') {
     const [rows = missing('rows of', name), columns = missing('columns of', name)] = storedShape;
     const count = shape[0] ?? missing('rows of', name);
@@ -64,8 +70,10 @@ function read({ file, name }: Found, { part, storedShape, shape, scale = 1 }: St
       file.into(name, target.subarray(done, done + block), { first: row * columns });
     }
   }
-  if (scale === 1) return;
-  for (let i = 0; i < target.length; i++) target[i] = (target[i] ?? missing(`weight of ${name}`, i)) * scale;
+  if (scale === 1 && offset === 0) return;
+  for (let i = 0; i < target.length; i++) {
+    target[i] = ((target[i] ?? missing(`weight of ${name}`, i)) + offset) * scale;
+  }
 }
 
 /** Numbers of a stored matrix that are held at a time. */

@@ -136,9 +136,28 @@ describe('a model folder is refused', () => {
     [
       'with unknown rotary positions',
       'llama',
-      inConfig({ rope_parameters: { rope_type: 'longrope' } }),
-      /longrope.*yarn/,
+      inConfig({ rope_parameters: { rope_type: 'proportional' } }),
+      /proportional.*yarn/,
     ],
+    [
+      'with too few factors of longrope',
+      'phi3-longrope',
+      inConfig({ rope_parameters: { rope_type: 'longrope', short_factor: [1, 2], long_factor: [1, 2] } }),
+      /longrope has 2 factors/,
+    ],
+    [
+      'that attends both ways',
+      'gemma3',
+      inConfig({ use_bidirectional_attention: true }),
+      /use_bidirectional_attention/,
+    ],
+    [
+      'with pictures beside text',
+      'gemma3',
+      inConfig({ architectures: ['Gemma3ForConditionalGeneration'] }),
+      /Gemma3ForConditionalGeneration.*Gemma3ForCausalLM/,
+    ],
+    ['with experts', 'granite', inConfig({ architectures: ['GraniteMoeForCausalLM'] }), /GraniteMoeForCausalLM/],
     ['with rotary positions half described', 'llama', inConfig({ rope_parameters: { rope_type: 'llama3' } }), /factor/],
     [
       'with a tensor of another shape',

@@ -15,14 +15,21 @@ export function plainForward(model: ModelFiles, tokens: readonly number[]): Plai
   const run: PlainRun = { attention: [], mlp: [], residuals: [], logits: [] };
   const embedding = rows('embedding');
   const learned = spec.positions.kind === 'learned' ? rows('positions') : undefined;
-  let stream = tokens.map((token, position) => add(at(embedding, token), learned && at(learned, position)));
+  let stream = tokens.map((token, position) =>
+    add(scaled(at(embedding, token), spec.embeddingScale), learned && at(learned, position)),
+  );
 
   for (let layer = 0; layer < spec.layers; layer++) {
     const name = `layers.${layer}`;
-    const read = stream.map((row) => norm(`${name}.attention.norm`, row));
-    const attended = attention(name, read, spec.window[layer] ?? Number.POSITIVE_INFINITY);
+    const read = stream.map((row) => normIfAny(`${name}.attention.norm`, row));
+    const attended = attention(name, read, spec.window[layer]).map((row) =>
+      normIfAny(`${name}.attention.afterNorm`, row),
+    );
     const between = stream.map((row, position) => add(row, at(attended, position)));
-    const added = (spec.parallel ? stream : between).map((row) => mlp(name, norm(`${name}.mlp.norm`, row)));
+    const mlpNorm = spec.parallel && !has(`${name}.mlp.norm.weight`) ? `${name}.attention.norm` : `${name}.mlp.norm`;
+    const added = (spec.parallel ? stream : between).map((row) =>
+      normIfAny(`${name}.mlp.afterNorm`, mlp(name, normIfAny(mlpNorm, row))),
+    );
     stream = between.map((row, position) => add(row, at(added, position)));
     run.attention.push(attended);
     run.mlp.push(added);
@@ -31,21 +38,25 @@ export function plainForward(model: ModelFiles, tokens: readonly number[]): Plai
   const unembedding = model.tensors.has('unembedding.weight') ? rows('unembedding.weight') : embedding;
   run.logits = stream.map((row) => {
     const last = norm('final.norm', row);
-    return unembedding.map((direction) => dot(direction, last));
+    return unembedding.map((direction) => capped(dot(direction, last), spec.logitCap));
   });
   return run;
 
-  function attention(name: string, read: number[][], window: number): number[][] {
-    const queries = read.map((row, position) => turned(`${name}.attention.queryNorm`, project('query', row), position));
-    const keys = read.map((row, position) => turned(`${name}.attention.keyNorm`, project('key', row), position));
+  function attention(name: string, read: number[][], window: number | undefined): number[][] {
+    const rotary = window === undefined ? spec.positions : (spec.windowPositions ?? spec.positions);
+    const within = window ?? Number.POSITIVE_INFINITY;
+    const turn = (what: string) => (row: number[], position: number) =>
+      turned(`${name}.attention.${what}Norm`, project(what, row), position, rotary);
+    const queries = read.map(turn('query'));
+    const keys = read.map(turn('key'));
     const values = read.map((row) => project('value', row));
     const shared = spec.heads / spec.keyValueHeads;
     return read.map((_, position) => {
       const mixed = Array.from({ length: spec.heads }, (_, number) => {
         const query = head(at(queries, position), number);
-        const seen = keys.map((_, past) => past).filter((past) => past <= position && past > position - window);
+        const seen = keys.map((_, past) => past).filter((past) => past <= position && past > position - within);
         const scores = seen.map((past) => dot(query, head(at(keys, past), Math.floor(number / shared))));
-        const weights = softmax(scores.map((score) => score / Math.sqrt(spec.headWidth)));
+        const weights = softmax(scores.map((score) => capped(score / Math.sqrt(spec.headWidth), spec.attentionCap)));
         return seen
           .map((past, i) => scaled(head(at(values, past), Math.floor(number / shared)), weights[i] ?? 0))
           .reduce((sum, row) => add(sum, row));
@@ -69,22 +80,33 @@ export function plainForward(model: ModelFiles, tokens: readonly number[]): Plai
   }
 
   /** All heads of a query or key: normalised, if the model does that, and turned by their position. */
-  function turned(normName: string, row: number[], position: number): number[] {
-    const { positions } = spec;
+  function turned(normName: string, row: number[], position: number, positions: typeof spec.positions): number[] {
+    const whole = spec.queryKeyNorm === 'whole' ? norm(normName, row) : row;
     const heads = Array.from({ length: row.length / spec.headWidth }, (_, number) => {
-      const plain = head(row, number);
-      return spec.queryKeyNorm ? norm(normName, plain) : plain;
+      const plain = head(whole, number);
+      if (spec.queryKeyNorm === 'shared') return norm(normName, plain);
+      return spec.queryKeyNorm === 'each' ? norm(`${normName}.${number}`, plain) : plain;
     });
     if (positions.kind === 'learned') return heads.flat();
-    const half = positions.inverseFrequencies.length;
+    const { long } = positions;
+    const frequencies = long && tokens.length > long.beyond ? long.inverseFrequencies : positions.inverseFrequencies;
+    const half = frequencies.length;
     return heads.flatMap((values) =>
       values.map((value, i) => {
         if (i >= 2 * half) return value;
-        const angle = Math.fround(position * (positions.inverseFrequencies[i % half] ?? 0));
+        const angle = Math.fround(position * (frequencies[i % half] ?? 0));
         const other = i < half ? -(values[i + half] ?? 0) : (values[i - half] ?? 0);
         return (value * Math.cos(angle) + other * Math.sin(angle)) * positions.scale;
       }),
     );
+  }
+
+  function has(name: string): boolean {
+    return model.tensors.has(name);
+  }
+
+  function normIfAny(name: string, row: number[]): number[] {
+    return has(`${name}.weight`) ? norm(name, row) : row;
   }
 
   function norm(name: string, row: number[]): number[] {
@@ -136,6 +158,10 @@ function at(list: number[][], index: number): number[] {
 
 function add(a: number[], b: number[] | undefined): number[] {
   return b ? a.map((value, i) => value + (b[i] ?? 0)) : a;
+}
+
+function capped(value: number, cap: number | undefined): number {
+  return cap === undefined ? value : cap * Math.tanh(value / cap);
 }
 
 function scaled(row: number[], by: number): number[] {

@@ -7,7 +7,7 @@ import { splitBySize } from './batch.ts';
 import type { Heap } from './heap.ts';
 import { type CachedPrompt, type KvCache, residualRow } from './kv-cache.ts';
 import { type Layers, ROWS_AT_ONCE } from './layers.ts';
-import { type PrefixCache, prefixKey, type SharedPrefix } from './prefix-cache.ts';
+import type { PrefixCache, SharedPrefix } from './prefix-cache.ts';
 import type { Rows } from './program.ts';
 import { addHook, boundary, type Hook, pointNumber, type Sequence } from './sequence.ts';
 
@@ -48,7 +48,7 @@ export function createBaseRuns(
       for (const need of needs) {
         const base = plan(need, depth);
         if (!base) continue;
-        const prefix = isNew(need) && !base.prefix ? prefixKey(need.cached.tokens) : undefined;
+        const prefix = isNew(need) && !base.prefix ? prefixes.keyOf(need.cached.tokens) : undefined;
         // Of new prompts with the same prefix, one is computed first, and the others copy the prefix from it.
         if (prefix !== undefined && begun.has(prefix)) later.push(need);
         else bases.push(base);
@@ -129,6 +129,7 @@ export function createBaseRuns(
     return {
       tokens: tokens.slice(first),
       first,
+      length: tokens.length,
       start,
       input: start === 0 ? 0 : residualRow(need.cached, start, 0),
       shared: { ...store, length: first, lengthBefore: first, changesAt: 0 },

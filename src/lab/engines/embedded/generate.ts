@@ -3,6 +3,7 @@
 import type { GenerateRequest, Variant } from '../../core/engine.ts';
 import { likeliest, logitOf } from '../../core/logits.ts';
 import { missing } from '../../core/missing.ts';
+import { isLongText } from '../../models/architectures/rotary.ts';
 import { createRandom, type Random } from '../../statistics/random.ts';
 import type { BaseNeed } from './base-runs.ts';
 import { splitBySize } from './batch.ts';
@@ -43,12 +44,19 @@ interface Text {
 interface Growing extends Text {
   cached: CachedPrompt;
   own: KeyValueStore;
+  /** Nothing is taken from the cached prompt any more. */
+  isOnItsOwn: boolean;
 }
 
 function growTogether(model: Model, texts: readonly Text[]): void {
   const growing: Growing[] = texts
     .filter(({ room }) => room > 0)
-    .map((text) => ({ ...text, cached: model.cache.get(text.tokens), own: allocateStore(model, text) }));
+    .map((text) => ({
+      ...text,
+      cached: model.cache.get(text.tokens),
+      own: allocateStore(model, text),
+      isOnItsOwn: false,
+    }));
   try {
     let atWork = begin(model, growing);
     while (atWork.length > 0) atWork = growByOne(model, atWork);
@@ -82,7 +90,10 @@ function begin(model: Model, texts: readonly Growing[]): Growing[] {
 }
 
 function growByOne(model: Model, texts: readonly Growing[]): Growing[] {
-  for (const group of splitBySize(texts, () => 1, ROWS_AT_ONCE)) computeAndTake(model, group.map(nextSequence));
+  const next = texts.map((text) => nextSequence(model, text));
+  for (const group of splitBySize(next, ({ sequence }) => sequence.tokens.length, ROWS_AT_ONCE)) {
+    computeAndTake(model, group);
+  }
   return texts.filter(goesOn);
 }
 
@@ -130,10 +141,15 @@ function changeOf({ change }: Text): Change {
   return change ?? missing('change of a text');
 }
 
-/** The token that was generated last. */
-function nextSequence(text: Growing): { text: Growing; sequence: Sequence } {
-  const first = text.tokens.length + text.generated.length - 1;
-  return { text, sequence: sequenceOf(text, { tokens: text.generated.slice(-1), first, start: 0, input: 0 }) };
+/** The token that was generated last; or the whole text, where that token makes it one with other rotary frequencies. */
+function nextSequence({ spec }: Model, text: Growing): { text: Growing; sequence: Sequence } {
+  const { tokens, generated } = text;
+  const first = tokens.length + generated.length - 1;
+  if (!isLongText(spec, first) && isLongText(spec, first + 1)) {
+    text.isOnItsOwn = true;
+    return { text, sequence: sequenceOf(text, { tokens: [...tokens, ...generated], first: 0, start: 0, input: 0 }) };
+  }
+  return { text, sequence: sequenceOf(text, { tokens: generated.slice(-1), first, start: 0, input: 0 }) };
 }
 
 function sequenceOf(text: Growing, rows: Pick<Sequence, 'tokens' | 'first' | 'start' | 'input'>): Sequence {
@@ -142,14 +158,17 @@ function sequenceOf(text: Growing, rows: Pick<Sequence, 'tokens' | 'first' | 'st
   const hooks = new Map<number, Hook[]>();
   const end = rows.first + rows.tokens.length;
   addInterventions(hooks, variant.interventions, { length, first: rows.first, end });
+  if (text.isOnItsOwn) return { ...rows, length: end, shared: undefined, own, hooks };
   const before = change ? { length: change.first, changesAt: change.start } : { length, changesAt: 0 };
   const shared = { ...cached.store, ...before, lengthBefore: length };
-  return { ...rows, shared, own, hooks };
+  return { ...rows, length: end, shared, own, hooks };
 }
 
 function storeBytes({ spec }: Model, { tokens, change, room }: Text): number {
-  const positions = tokens.length - (change?.first ?? tokens.length) + room;
-  return 2 * spec.layers * positions * spec.keyValueHeads * spec.headWidth * 4;
+  const { length } = tokens;
+  const becomesLong = !isLongText(spec, length) && isLongText(spec, length + room);
+  const shared = becomesLong ? 0 : (change?.first ?? length);
+  return 2 * spec.layers * (length - shared + room) * spec.keyValueHeads * spec.headWidth * 4;
 }
 
 function allocateStore(model: Model, text: Text): KeyValueStore {

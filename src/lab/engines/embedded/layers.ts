@@ -5,7 +5,7 @@ import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import { type Batch, createBatches } from './batch.ts';
 import type { Heap } from './heap.ts';
 import type { PackedLayer, PackedWeights } from './packed-weights.ts';
-import type { KernelProgram, NormSettings, Rows } from './program.ts';
+import type { KernelProgram, Norm, NormSettings, Rows } from './program.ts';
 import { createRotaryTable } from './rotary-table.ts';
 import { boundary, pointNumber, type Sequence } from './sequence.ts';
 
@@ -24,8 +24,9 @@ export interface SequencesRun {
 /** The rows of a batch: more would take more memory, and would not be faster. */
 export const ROWS_AT_ONCE = 512;
 
-/** Tells the kernel that a layer attends to all positions. */
+/** Tell the kernel that a layer attends to all positions, and that scores are not capped. */
 const NO_WINDOW = 0;
+const NO_CAP = 0;
 
 const ACTIVATIONS: Record<ModelSpec['activation'], number> = { gelu: 0, 'gelu-tanh': 1, silu: 2, relu: 3 };
 
@@ -38,7 +39,8 @@ export function createLayers(
 ): Layers {
   const { width, hidden } = spec;
   const batches = createBatches(spec, heap);
-  const rotaryTable = createRotaryTable(spec, heap);
+  const rotaryTable = createRotaryTable(spec.positions, spec.context, heap);
+  const windowTable = spec.windowPositions && createRotaryTable(spec.windowPositions, spec.context, heap);
   const normSettings: NormSettings = { width, epsilon: spec.normEpsilon, takesMean: spec.norm === 'layer' };
 
   return {
@@ -47,7 +49,9 @@ export function createLayers(
       const sequences = [...unordered].sort((a, b) => a.start - b.start);
       const batch = batches.prepare(sequences);
       const firstRows = rowsOf(sequences);
-      const rotary = rotaryTable.upTo(Math.max(...sequences.map(({ first, tokens }) => first + tokens.length)));
+      const end = Math.max(...sequences.map(({ first, tokens }) => first + tokens.length));
+      const rotary = rotaryTable.upTo(end);
+      const windowRotary = windowTable?.upTo(end) ?? rotary;
       const hooked = hookedSequences(sequences);
       let atWork = 0;
 
@@ -81,18 +85,24 @@ export function createLayers(
       }
 
       function attend({ tables, ...rows }: Batch, packed: PackedLayer, layer: number, count: number): void {
-        const norms = { query: packed.queryNorm, key: packed.keyNorm, epsilon: spec.normEpsilon };
-        program.normalize(rows.residual, count, packed.attentionNorm, normSettings, rows.normed);
-        program.multiply(rows.normed, count, packed.queryKeyValue, rows.heads);
-        program.prepareHeads(rows.heads, count, spec, rotary, norms, tables, layer);
-        program.attend(rows.heads, count, spec, spec.window[layer] ?? NO_WINDOW, rows.attended, tables, layer);
+        const over = spec.queryKeyNorm ?? 'shared';
+        const norms = { query: packed.queryNorm, key: packed.keyNorm, ...normSettings, over };
+        const window = spec.window[layer];
+        const turns = window === undefined ? rotary : windowRotary;
+        const reach = { window: window ?? NO_WINDOW, cap: spec.attentionCap ?? NO_CAP };
+        const read = normalized(rows.residual, packed.attentionNorm, count, rows.normed);
+        program.multiply(read, count, packed.queryKeyValue, rows.heads);
+        program.prepareHeads(rows.heads, count, spec, turns, norms, tables, layer);
+        program.attend(rows.heads, count, spec, reach, rows.attended, tables, layer);
         program.multiply(rows.attended, count, packed.output, rows.attentionOut);
+        normalized(rows.attentionOut, packed.attentionAfterNorm, count, rows.attentionOut);
       }
 
       /** Writes the residual stream of sequences that start at this layer: embeddings of tokens, or a copy of a cached one. */
       function enter(entering: readonly Sequence[]): void {
         if (entering[0]?.start === 0) {
-          program.embed(batch.residual, rowCount(entering), weights.embedding, weights.positions, batch.tokens);
+          const options = { tokens: batch.tokens, scale: spec.embeddingScale };
+          program.embed(batch.residual, rowCount(entering), weights.embedding, weights.positions, options);
           return;
         }
         const numbers = batch.residual.stride / 4;
@@ -120,10 +130,18 @@ export function createLayers(
   };
 
   function feedForward(batch: Batch, packed: PackedLayer, count: number): void {
-    program.normalize(batch.residual, count, packed.mlpNorm, normSettings, batch.normed);
-    program.multiply(batch.normed, count, packed.up, batch.hidden);
+    const read = normalized(batch.residual, packed.mlpNorm, count, batch.normed);
+    program.multiply(read, count, packed.up, batch.hidden);
     program.activate(batch.hidden, count, hidden, ACTIVATIONS[spec.activation], spec.gated);
     program.multiply(batch.hidden, count, packed.down, batch.mlpOut);
+    normalized(batch.mlpOut, packed.mlpAfterNorm, count, batch.mlpOut);
+  }
+
+  /** The rows behind a norm, or the rows themselves where there is none. */
+  function normalized(from: Rows, norm: Norm | undefined, count: number, to: Rows): Rows {
+    if (!norm) return from;
+    program.normalize(from, count, norm, normSettings, to);
+    return to;
   }
 }
 

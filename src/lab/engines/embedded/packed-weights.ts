@@ -17,17 +17,19 @@ export interface PackedWeights {
 }
 
 export interface PackedLayer {
-  attentionNorm: Norm;
+  attentionNorm: Norm | undefined;
   /** Queries, keys and values, one below the other. */
   queryKeyValue: PackedMatrix;
   /** Addresses, or 0. */
   queryNorm: number;
   keyNorm: number;
   output: PackedMatrix;
-  mlpNorm: Norm;
+  attentionAfterNorm: Norm | undefined;
+  mlpNorm: Norm | undefined;
   /** Gate and up, one below the other, or up alone. */
   up: PackedMatrix;
   down: PackedMatrix;
+  mlpAfterNorm: Norm | undefined;
 }
 
 type Tensors = ReadonlyMap<string, WeightTensor>;
@@ -37,6 +39,14 @@ export function packWeights(spec: ModelSpec, tensors: Tensors, heap: Heap): Pack
   const matrix = (...names: string[]) => packMatrix(tensors, names, heap);
   const vector = (name: string) => placeVector(tensors, name, heap);
   const norm = (name: string): Norm => ({ weight: vector(`${name}.weight`), bias: vector(`${name}.bias`) });
+  const normIfAny = (name: string) => (tensors.has(`${name}.weight`) ? norm(name) : undefined);
+  const headNorms = (name: string, heads: number) => {
+    if (spec.queryKeyNorm !== 'each') return vector(`${name}.weight`);
+    return placeVectors(
+      Array.from({ length: heads }, (_, head) => find(tensors, `${name}.${head}.weight`)),
+      heap,
+    );
+  };
   const embedding = packMatrix(tensors, ['embedding'], heap, '');
 
   return {
@@ -45,15 +55,18 @@ export function packWeights(spec: ModelSpec, tensors: Tensors, heap: Heap): Pack
     layers: spec.window.map((_, layer) => {
       const attention = `layers.${layer}.attention`;
       const mlp = `layers.${layer}.mlp`;
+      const attentionNorm = normIfAny(`${attention}.norm`);
       return {
-        attentionNorm: norm(`${attention}.norm`),
+        attentionNorm,
         queryKeyValue: matrix(`${attention}.query`, `${attention}.key`, `${attention}.value`),
-        queryNorm: vector(`${attention}.queryNorm.weight`),
-        keyNorm: vector(`${attention}.keyNorm.weight`),
+        queryNorm: headNorms(`${attention}.queryNorm`, spec.heads),
+        keyNorm: headNorms(`${attention}.keyNorm`, spec.keyValueHeads),
         output: matrix(`${attention}.output`),
-        mlpNorm: norm(`${mlp}.norm`),
+        attentionAfterNorm: normIfAny(`${attention}.afterNorm`),
+        mlpNorm: normIfAny(`${mlp}.norm`) ?? (spec.parallel ? attentionNorm : undefined),
         up: spec.gated ? matrix(`${mlp}.gate`, `${mlp}.up`) : matrix(`${mlp}.up`),
         down: matrix(`${mlp}.down`),
+        mlpAfterNorm: normIfAny(`${mlp}.afterNorm`),
       };
     }),
     finalNorm: norm('final.norm'),
@@ -136,11 +149,22 @@ function rowsIn({ shape }: WeightTensor): number {
 /** 0 if there is no such tensor. */
 function placeVector(tensors: Tensors, name: string, heap: Heap): number {
   const tensor = tensors.get(name);
-  if (!tensor) return 0;
-  const count = rowsIn(tensor);
-  const address = heap.allocate(roundUp(count, PANEL) * 4);
-  heap.floats(address, roundUp(count, PANEL)).fill(0);
-  tensor.read(heap.floats(address, count));
+  return tensor ? placeVectors([tensor], heap) : 0;
+}
+
+/** One after the other. */
+function placeVectors(vectors: readonly WeightTensor[], heap: Heap): number {
+  const padded = roundUp(
+    vectors.reduce((sum, vector) => sum + rowsIn(vector), 0),
+    PANEL,
+  );
+  const address = heap.allocate(padded * 4);
+  heap.floats(address, padded).fill(0);
+  let at = address;
+  for (const vector of vectors) {
+    vector.read(heap.floats(at, rowsIn(vector)));
+    at += rowsIn(vector) * 4;
+  }
   return address;
 }
 

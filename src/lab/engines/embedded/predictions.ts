@@ -102,6 +102,7 @@ export function createPredictions(
       heap.words(table, count).set(addresses);
       program.normalize({ addresses: table }, count, weights.finalNorm, normSettings, normed);
       program.multiply(normed, count, matrix, logits);
+      if (spec.logitCap !== undefined) program.cap(logits, count, matrix.outputs, spec.logitCap);
       use(logits);
     } finally {
       for (const address of [table, normed.address, logits.address]) heap.free(address);

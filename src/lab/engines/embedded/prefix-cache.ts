@@ -1,10 +1,13 @@
 /** Finds a cached prompt that begins with the same tokens as a new one, so that keys, values and residual streams of the shared prefix are copied, not computed again. */
 
 import type { ModelSpec } from '../../models/architectures/model-spec.ts';
+import { isLongText } from '../../models/architectures/rotary.ts';
 import type { Heap } from './heap.ts';
 import type { CachedPrompt } from './kv-cache.ts';
 
 export interface PrefixCache {
+  /** Equal for prompts that can share a prefix; undefined for prompts that are too short. */
+  keyOf(tokens: readonly number[]): string | undefined;
   /** Takes a prompt that has been computed. */
   add(cached: CachedPrompt): void;
   remove(cached: CachedPrompt): void;
@@ -26,18 +29,20 @@ export function createPrefixCache(spec: ModelSpec, heap: Heap): PrefixCache {
   const prompts = new Map<string, CachedPrompt>();
 
   return {
+    keyOf,
+
     add(cached) {
-      const key = prefixKey(cached.tokens);
+      const key = keyOf(cached.tokens);
       if (key !== undefined) prompts.set(key, cached);
     },
 
     remove(cached) {
-      const key = prefixKey(cached.tokens);
+      const key = keyOf(cached.tokens);
       if (key !== undefined && prompts.get(key) === cached) prompts.delete(key);
     },
 
     find(tokens) {
-      const cached = prompts.get(prefixKey(tokens) ?? '');
+      const cached = prompts.get(keyOf(tokens) ?? '');
       if (!cached) return undefined;
       let length = MIN_LENGTH;
       while (length < tokens.length - 1 && tokens[length] === cached.tokens[length]) length++;
@@ -54,13 +59,14 @@ export function createPrefixCache(spec: ModelSpec, heap: Heap): PrefixCache {
     },
   };
 
+  /** A long text shares nothing with a short one where that changes the frequencies of its rotary embedding. */
+  function keyOf(tokens: readonly number[]): string | undefined {
+    if (tokens.length <= MIN_LENGTH) return undefined;
+    return `${isLongText(spec, tokens.length)} ${tokens.slice(0, MIN_LENGTH).join()}`;
+  }
+
   /** The address of the keys of a head; heads are counted on for the values. */
   function headAt({ store }: CachedPrompt, layer: number, head: number): number {
     return store.address + layer * store.layerBytes + (head * store.layerBytes) / (2 * spec.keyValueHeads);
   }
-}
-
-/** Equal for prompts that share a prefix; undefined for prompts that are too short. */
-export function prefixKey(tokens: readonly number[]): string | undefined {
-  return tokens.length > MIN_LENGTH ? tokens.slice(0, MIN_LENGTH).join() : undefined;
 }

@@ -1,6 +1,7 @@
 /** Collects operations for the kernel: how each is laid out in memory, and into how many items its work is split between threads. */
 
 import { missing } from '../../core/missing.ts';
+import type { QueryKeyNorm } from '../../models/architectures/model-spec.ts';
 import { CONTROL, type Heap } from './heap.ts';
 import type { Kernel } from './kernel.ts';
 
@@ -51,10 +52,12 @@ export interface KernelProgram {
     tables: Tables,
     layer: number,
   ): void;
-  attend(batch: Rows, count: number, heads: Heads, window: number, to: Rows, tables: Tables, layer: number): void;
+  attend(batch: Rows, count: number, heads: Heads, reach: Reach, to: Rows, tables: Tables, layer: number): void;
   activate(rows: Rows, count: number, width: number, activation: number, gated: boolean): void;
   add(to: Rows, from: Rows, count: number, width: number): void;
-  embed(to: Rows, count: number, embedding: PackedMatrix, positions: Rows | undefined, tokens: number): void;
+  embed(to: Rows, count: number, embedding: PackedMatrix, positions: Rows | undefined, options: EmbedOptions): void;
+  /** Values become cap × tanh(value / cap). */
+  cap(rows: Rows, count: number, width: number, cap: number): void;
   measureLogits(logits: Rows, count: number, vocabulary: number, logarithms: number): void;
   compareLogits(
     logits: MeasuredRows,
@@ -77,13 +80,30 @@ export interface NormSettings {
 /** Cosines and sines of the rotary embedding, a row for each position; `half` is how many of each. */
 export interface RotaryRows extends Rows {
   half: number;
+  /** A text of more than `beyond` tokens has other ones, so many bytes behind these. */
+  long?: { beyond: number; away: number } | undefined;
 }
 
-/** Addresses, or 0. */
+/** Norms of queries and keys: addresses of their weights, or 0. */
 export interface HeadNorms {
   query: number;
   key: number;
   epsilon: number;
+  takesMean: boolean;
+  over: QueryKeyNorm;
+}
+
+/** Which positions attention sees, and how far scores go: 0 for all of them, and for any score. */
+export interface Reach {
+  window: number;
+  cap: number;
+}
+
+export interface EmbedOptions {
+  /** The address of each row's token and position. */
+  tokens: number;
+  /** What embeddings are multiplied by. */
+  scale: number;
 }
 
 /** Logits, and for each row a double: the logarithm of the sum of all exponentials. */
@@ -101,7 +121,10 @@ const KINDS = {
   embed: 6,
   measureLogits: 7,
   compareLogits: 8,
+  cap: 9,
 };
+/** As in `kernel/heads.as`. */
+const NORMS_OVER: Record<QueryKeyNorm, number> = { shared: 0, each: 1, whole: 2 };
 /** As in `kernel/operation.as`. */
 const OPERATION_BYTES = 128;
 const HEAD_WORDS = 8;
@@ -146,13 +169,14 @@ export function createProgram(kernel: Kernel, heap: Heap, scratch: number): Kern
       push('prepareHeads', items(count), [
         ...[batch.address, batch.stride, count, heads, keyValueHeads, headWidth],
         ...[rotary.half, rotary.address, rotary.stride, norms.query, norms.key, bitsOf(norms.epsilon)],
-        ...[tables.rows, tables.sequences, layer],
+        ...[tables.rows, tables.sequences, layer, NORMS_OVER[norms.over], Number(norms.takesMean)],
+        ...(rotary.long ? [rotary.long.beyond, rotary.long.away] : [0, 0]),
       ]);
     },
-    attend(batch, count, { heads, keyValueHeads, headWidth }, window, to, tables, layer) {
+    attend(batch, count, { heads, keyValueHeads, headWidth }, { window, cap }, to, tables, layer) {
       push('attend', items(count) * heads, [
         ...[batch.address, batch.stride, count, heads, keyValueHeads, headWidth, to.address, to.stride],
-        ...[bitsOf(1 / Math.sqrt(headWidth)), window, tables.rows, tables.sequences, layer],
+        ...[bitsOf(1 / Math.sqrt(headWidth)), window, tables.rows, tables.sequences, layer, bitsOf(cap)],
       ]);
     },
     activate(rows, count, width, activation, gated) {
@@ -161,12 +185,15 @@ export function createProgram(kernel: Kernel, heap: Heap, scratch: number): Kern
     add(to, from, count, width) {
       push('add', items(count), [to.address, to.stride, from.address, from.stride, count, width]);
     },
-    embed(to, count, embedding, positions, tokens) {
+    embed(to, count, embedding, positions, { tokens, scale }) {
       const learned = positions ?? NO_ROWS;
       push('embed', items(count), [
         ...[to.address, to.stride, count, embedding.inputs, embedding.address],
-        ...[learned.address, learned.stride, tokens],
+        ...[learned.address, learned.stride, tokens, bitsOf(scale)],
       ]);
+    },
+    cap(rows, count, width, cap) {
+      push('cap', items(count), [rows.address, rows.stride, count, width, bitsOf(cap)]);
     },
     measureLogits(logits, count, vocabulary, logarithms) {
       push('measureLogits', items(count), [logits.address, logits.stride, count, vocabulary, logarithms]);

@@ -78,7 +78,7 @@ export function requestDepth({ taps = [], logits, surprise }: ForwardRequest, la
 export function changedSequence({ tokens, hooks }: RunPlan, { start, first }: Change, cached: CachedPrompt): Sequence {
   const input = start > 0 ? residualRow(cached, start, first) : 0;
   const shared = { ...cached.store, length: first, lengthBefore: first, changesAt: 0 };
-  return { tokens: tokens.slice(first), first, start, input, shared, own: undefined, hooks };
+  return { tokens: tokens.slice(first), first, length: tokens.length, start, input, shared, own: undefined, hooks };
 }
 
 interface Slot {

@@ -8,6 +8,8 @@ export interface Sequence {
   tokens: readonly number[];
   /** The position of the first of them. */
   first: number;
+  /** How many tokens its whole text has, which the rotary embedding of some models depends on. */
+  length: number;
   /** The layer to start with. */
   start: number;
   /** The address of its residual stream before that layer; unused for layer 0. */
@@ -59,7 +61,7 @@ export function addHook(hooks: Map<number, Hook[]>, point: number, hook: Hook): 
 }
 
 /** Words of a sequence and of a row in the kernel's tables: see `kernel/sequences.as`. */
-export const SEQUENCE_WORDS = 8;
+export const SEQUENCE_WORDS = 9;
 export const ROW_WORDS = 2;
 
 /** Tells the kernel that a sequence has no store of this kind. */
@@ -71,6 +73,6 @@ export function writeSequence(heap: Heap, address: number, sequence: Sequence, f
     .words(address, SEQUENCE_WORDS)
     .set([
       ...[shared.address, shared.layerBytes, shared.length, shared.lengthBefore],
-      ...[shared.changesAt, own.address, own.layerBytes, firstRow],
+      ...[shared.changesAt, own.address, own.layerBytes, firstRow, sequence.length],
     ]);
 }

@@ -4,20 +4,31 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { CuvetteError } from '../../../errors.ts';
 import { readJsonObject } from '../../formats/json-object.ts';
+import { gemma2, gemma3 } from './gemma.ts';
 import { gptNeox } from './gpt-neox.ts';
 import { gpt2 } from './gpt2.ts';
+import { granite } from './granite.ts';
 import type { Layout, Stored } from './layout.ts';
 import { llama, mistral, qwen2, qwen3 } from './llama.ts';
 import type { ModelSpec } from './model-spec.ts';
+import { olmo2 } from './olmo2.ts';
+import { phi3 } from './phi3.ts';
+import { stableLm } from './stablelm.ts';
 
 /** By the name in config.json's `architectures`; `type` is what stands in `model_type`. */
 const FAMILIES: Record<string, { type: string; layout(config: unknown): Layout }> = {
+  Gemma2ForCausalLM: { type: 'gemma2', layout: gemma2 },
+  Gemma3ForCausalLM: { type: 'gemma3_text', layout: gemma3 },
   GPT2LMHeadModel: { type: 'gpt2', layout: gpt2 },
   GPTNeoXForCausalLM: { type: 'gpt_neox', layout: gptNeox },
+  GraniteForCausalLM: { type: 'granite', layout: granite },
   LlamaForCausalLM: { type: 'llama', layout: llama },
   MistralForCausalLM: { type: 'mistral', layout: mistral },
+  Olmo2ForCausalLM: { type: 'olmo2', layout: olmo2 },
+  Phi3ForCausalLM: { type: 'phi3', layout: phi3 },
   Qwen2ForCausalLM: { type: 'qwen2', layout: qwen2 },
   Qwen3ForCausalLM: { type: 'qwen3', layout: qwen3 },
+  StableLmForCausalLM: { type: 'stablelm', layout: stableLm },
 };
 
 /** What every family's config.json may say, and generation_config.json too. */

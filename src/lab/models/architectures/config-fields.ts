@@ -23,6 +23,9 @@ export const SizesConfig = z.object({
   intermediate_size: count,
 });
 
+/** For each layer, whether it attends to all positions or to those in a window. */
+export const layerTypes = z.array(z.enum(['full_attention', 'sliding_attention'])).nullish();
+
 export function sizesOf(config: z.infer<typeof SizesConfig>) {
   const { vocab_size: vocabulary, hidden_size: width, intermediate_size: hidden } = config;
   return { vocabulary, width, hidden, layers: config.num_hidden_layers, heads: config.num_attention_heads };

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { activation, epsilon, SizesConfig, sizesOf } from './config-fields.ts';
 import { fusedRows, type Layout, type Stored, wholeTensor } from './layout.ts';
-import { RotaryConfig, rotaryPositions } from './rotary.ts';
+import { RotaryConfig, rotaryPositions, rotatedOf } from './rotary.ts';
 
 const Config = RotaryConfig.extend({
   ...SizesConfig.shape,
@@ -15,8 +15,6 @@ const Config = RotaryConfig.extend({
   rotary_pct: z.number().positive().max(1).nullish(),
   rotary_emb_base: z.number().positive().nullish(),
 });
-
-const Share = z.object({ partial_rotary_factor: z.number().positive().max(1).nullish() });
 
 /** Where config.json has neither, as GPTNeoXConfig says. */
 const USUAL_ROTARY_SHARE = 0.25;
@@ -57,8 +55,7 @@ export function gptNeox(json: unknown): Layout {
   const unembedding = wholeTensor(['embed_out.weight', 'lm_head.weight'], [vocabulary, width]);
   tensors.set('unembedding.weight', { ...unembedding, optional: config.tie_word_embeddings });
 
-  const share = Share.parse(config.rope_scaling ?? config.rope_parameters ?? {}).partial_rotary_factor;
-  const rotated = Math.floor(headWidth * (share ?? config.rotary_pct ?? USUAL_ROTARY_SHARE));
+  const rotated = rotatedOf(config, headWidth, config.rotary_pct ?? USUAL_ROTARY_SHARE);
   return {
     tensors,
     spec: {
@@ -72,7 +69,8 @@ export function gptNeox(json: unknown): Layout {
       activation: config.hidden_act,
       gated: false,
       parallel: config.use_parallel_residual,
-      queryKeyNorm: false,
+      embeddingScale: 1,
+      queryKeyNorm: undefined,
       window: Array.from({ length: layers }, () => undefined),
     },
   };

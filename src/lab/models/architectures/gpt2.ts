@@ -77,7 +77,8 @@ export function gpt2(json: unknown): Layout {
       activation: config.activation_function,
       gated: false,
       parallel: false,
-      queryKeyNorm: false,
+      embeddingScale: 1,
+      queryKeyNorm: undefined,
       window: Array.from({ length: config.n_layer }, () => undefined),
     },
   };

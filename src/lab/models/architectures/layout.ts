@@ -18,7 +18,9 @@ export interface Stored {
   /** As engines want it: matrices are [out, in]. */
   shape: readonly number[];
   part: Part;
-  /** All numbers are multiplied by it. */
+  /** Added to all numbers, as to the weights of Gemma's norms. */
+  offset?: number;
+  /** All numbers, with the offset, are multiplied by it. */
   scale?: number;
   /** May be missing, as the unembedding of a model that uses its embedding for that. */
   optional?: boolean;
@@ -45,6 +47,16 @@ export function fusedRows(
   const size = rows / heads;
   const chosen: Part = { kind: 'rows', first: part * size, size, step: parts * size };
   return { names, storedShape: [parts * rows, ...columns], shape, part: chosen };
+}
+
+/** Of a matrix with `total` rows: as many as the shape has, from `first` on. */
+export function someRows(
+  names: readonly string[],
+  shape: readonly [number, number],
+  { first, total }: { first: number; total: number },
+): Stored {
+  const [size, columns] = shape;
+  return { names, storedShape: [total, columns], shape, part: { kind: 'rows', first, size, step: total } };
 }
 
 /** Of a matrix stored as [in, parts × out]: the one with number `part`. */

@@ -16,20 +16,30 @@ export interface ModelSpec {
   norm: 'layer' | 'rms';
   normEpsilon: number;
   positions: LearnedPositions | RotaryPositions;
+  /** Of the layers that have a window, where they differ from those of the others. */
+  windowPositions?: RotaryPositions | undefined;
+  /** The embedding of a token is multiplied by it. */
+  embeddingScale: number;
   activation: Activation;
   /** The MLP is down(activation(gate(x)) × up(x)), or else down(activation(up(x))). */
   gated: boolean;
   /** Attention and MLP both read the block's input. */
   parallel: boolean;
-  /** Each head's query and key pass through an RMS norm before the rotary embedding. */
-  queryKeyNorm: boolean;
+  /** Queries and keys pass through a norm of the model's kind before the rotary embedding. */
+  queryKeyNorm: QueryKeyNorm | undefined;
   /** For each layer: how many tokens attention sees, the present one included; undefined sees all. */
   window: (number | undefined)[];
+  /** Attention scores, and logits, become cap × tanh(value / cap); undefined leaves them. */
+  attentionCap?: number | undefined;
+  logitCap?: number | undefined;
   /** They end a generation. */
   endTokens: number[];
 }
 
 export type Activation = 'gelu' | 'gelu-tanh' | 'silu' | 'relu';
+
+/** Over each head with weights that heads share, over each head with weights of its own, or over all heads at once. */
+export type QueryKeyNorm = 'shared' | 'each' | 'whole';
 
 /** Added to the embedding. */
 export interface LearnedPositions {
@@ -43,4 +53,6 @@ export interface RotaryPositions {
   inverseFrequencies: Float64Array;
   /** Cosines and sines are multiplied by it. */
   scale: number;
+  /** A text of more than `beyond` tokens has these frequencies at all of its positions. */
+  long?: { beyond: number; inverseFrequencies: Float64Array } | undefined;
 }

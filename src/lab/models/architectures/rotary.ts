@@ -3,13 +3,14 @@
 import { z } from 'zod';
 import { CuvetteError } from '../../../errors.ts';
 import { missing } from '../../core/missing.ts';
-import type { RotaryPositions } from './model-spec.ts';
+import type { ModelSpec, RotaryPositions } from './model-spec.ts';
 
 /** What config.json says of rotary positions: transformers 5 writes `rope_parameters`, earlier ones `rope_theta` and `rope_scaling`. */
 export const RotaryConfig = z.object({
   max_position_embeddings: z.number().int().positive(),
   original_max_position_embeddings: z.number().positive().nullish(),
   rope_theta: z.number().positive().nullish(),
+  partial_rotary_factor: z.number().positive().max(1).nullish(),
   rope_scaling: z.record(z.string(), z.unknown()).nullish(),
   rope_parameters: z.record(z.string(), z.unknown()).nullish(),
 });
@@ -48,10 +49,35 @@ export function rotaryPositions(config: z.infer<typeof RotaryConfig>, rotated: n
       };
       return rotary(frequencies.map(blend), yarnScale(scaling, factor));
     }
+    case 'longrope': {
+      const factor = scaling.factor ?? config.max_position_embeddings / trained;
+      const stretched = (factors: number[]) => {
+        checkFactors(factors, powers.length);
+        return powers.map((power, i) => round(1 / round(round(factors[i] ?? missing('factor', i)) * power)));
+      };
+      const long = { beyond: trained, inverseFrequencies: stretched(scaling.long_factor) };
+      return { ...rotary(stretched(scaling.short_factor), longScale(scaling, factor, trained)), long };
+    }
   }
 }
 
+/** How many of a head's numbers are rotated: a share of them that config.json names, or the usual one. */
+export function rotatedOf(config: z.infer<typeof RotaryConfig>, headWidth: number, usualShare: number): number {
+  const { partial_rotary_factor: share } = Common.parse(config.rope_scaling ?? config.rope_parameters ?? {});
+  return Math.floor(headWidth * (share ?? config.partial_rotary_factor ?? usualShare));
+}
+
+/** Whether a text of so many tokens has the frequencies for long texts, so that nothing of it can be shared with a shorter one. */
+export function isLongText(
+  { positions, windowPositions }: Pick<ModelSpec, 'positions' | 'windowPositions'>,
+  length: number,
+): boolean {
+  const rotary = [positions, windowPositions];
+  return rotary.some((one) => one?.kind === 'rotary' && one.long !== undefined && length > one.long.beyond);
+}
+
 const Common = z.object({
+  partial_rotary_factor: z.number().positive().max(1).nullish(),
   rope_theta: z.number().positive().nullish(),
   original_max_position_embeddings: z.number().positive().nullish(),
 });
@@ -73,14 +99,22 @@ const Yarn = z.object({
   beta_slow: z.number().nullish(),
   truncate: z.boolean().default(true),
 });
+const Longrope = z.object({
+  rope_type: z.literal('longrope'),
+  factor: factor.nullish(),
+  attention_factor: z.number().nullish(),
+  short_factor: z.array(factor),
+  long_factor: z.array(factor),
+});
 const Scaling = z.discriminatedUnion('rope_type', [
   z.object({ rope_type: z.literal('default') }),
   z.object({ rope_type: z.literal('dynamic') }),
   z.object({ rope_type: z.literal('linear'), factor }),
   Llama3,
   Yarn,
+  Longrope,
 ]);
-const KINDS = ['default', 'dynamic', 'linear', 'llama3', 'yarn'];
+const KINDS = ['default', 'dynamic', 'linear', 'llama3', 'yarn', 'longrope'];
 
 function scalingOf(given: Record<string, unknown>): z.infer<typeof Scaling> {
   const kind = given.rope_type ?? given.type ?? 'default';
@@ -128,4 +162,15 @@ function yarnScale(scaling: z.infer<typeof Yarn>, factor: number): number {
   if (scaling.attention_factor != null) return scaling.attention_factor;
   if (scaling.mscale && scaling.mscale_all_dim) return grown(scaling.mscale) / grown(scaling.mscale_all_dim);
   return grown(1);
+}
+
+function checkFactors(factors: readonly number[], wanted: number): void {
+  if (factors.length === wanted) return;
+  const message = `longrope has ${factors.length} factors, and ${wanted} frequencies are rotated.`;
+  throw new CuvetteError('bad_model', message);
+}
+
+function longScale(scaling: z.infer<typeof Longrope>, factor: number, trained: number): number {
+  if (scaling.attention_factor != null) return scaling.attention_factor;
+  return factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(trained));
 }

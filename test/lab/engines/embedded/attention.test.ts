@@ -14,6 +14,8 @@ interface Case {
   keyValueHeads: number;
   headWidth: number;
   window: number;
+  /** Of the scores; 0 for none. */
+  cap: number;
   /** Whether the sequences keep keys and values of their own. */
   keeps: boolean;
 }
@@ -27,18 +29,20 @@ const TEXTS: Text[] = [
 ];
 
 const CASES: Case[] = [
-  { texts: TEXTS, heads: 2, keyValueHeads: 2, headWidth: 4, window: 0, keeps: false },
-  { texts: TEXTS, heads: 6, keyValueHeads: 2, headWidth: 7, window: 0, keeps: true },
-  { texts: TEXTS, heads: 4, keyValueHeads: 1, headWidth: 64, window: 3, keeps: false },
-  { texts: TEXTS, heads: 3, keyValueHeads: 3, headWidth: 38, window: 5, keeps: true },
-  { texts: [{ shared: 301, own: 40 }], heads: 2, keyValueHeads: 1, headWidth: 32, window: 0, keeps: true },
+  { texts: TEXTS, heads: 2, keyValueHeads: 2, headWidth: 4, window: 0, cap: 0, keeps: false },
+  { texts: TEXTS, heads: 6, keyValueHeads: 2, headWidth: 7, window: 0, cap: 0.7, keeps: true },
+  { texts: TEXTS, heads: 4, keyValueHeads: 1, headWidth: 64, window: 3, cap: 2, keeps: false },
+  { texts: TEXTS, heads: 3, keyValueHeads: 3, headWidth: 38, window: 5, cap: 0, keeps: true },
+  { texts: [{ shared: 301, own: 40 }], heads: 2, keyValueHeads: 1, headWidth: 32, window: 0, cap: 0, keeps: true },
 ];
+
+const NO_NORMS = { query: 0, key: 0, epsilon: 0, takesMean: false, over: 'shared' } as const;
 
 describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
   it.each(CASES)(
-    'mixes values by softmax over the keys, for $heads heads of $headWidth and a window of $window',
+    'mixes values by softmax over the keys, for $heads heads of $headWidth, a window of $window and a cap of $cap',
     (given) => {
-      const { texts, heads, keyValueHeads, headWidth, window, keeps } = given;
+      const { texts, heads, keyValueHeads, headWidth, window, cap, keeps } = given;
       const { heap, numbers, placeRows, readRows, emptyRows, program, place } = kernelInHand(variant);
       const layer = 1;
       const keyValueWidth = keyValueHeads * headWidth;
@@ -59,7 +63,8 @@ describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
         const store = { address: place(sharedValues), layerBytes: layerNumbers * 4 };
         const ownBytes = 2 * own * keyValueWidth * 4;
         const ownStore = keeps ? { address: heap.allocate(2 * ownBytes), layerBytes: ownBytes } : undefined;
-        const sequence = { tokens: [], first: shared, start: 0, input: 0, own: ownStore, hooks: new Map() };
+        const length = shared + own;
+        const sequence = { tokens: [], first: shared, length, start: 0, input: 0, own: ownStore, hooks: new Map() };
         const sharedStore = { ...store, length: shared, lengthBefore: shared, changesAt: 0 };
         writeSequence(heap, tables.sequences + index * SEQUENCE_WORDS * 4, { ...sequence, shared: sharedStore }, row);
         const keys: number[][] = [];
@@ -85,26 +90,34 @@ describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
       }
       const shape = { heads, keyValueHeads, headWidth };
       const noTurns = { half: 0, address: 0, stride: 0 };
-      program.prepareHeads(batch, rowCount, shape, noTurns, { query: 0, key: 0, epsilon: 0 }, tables, layer);
-      program.attend(batch, rowCount, shape, window, to, tables, layer);
+      program.prepareHeads(batch, rowCount, shape, noTurns, NO_NORMS, tables, layer);
+      program.attend(batch, rowCount, shape, { window, cap }, to, tables, layer);
       program.run();
       expect(largestError(readRows(to, rowCount, heads * headWidth), expected)).toBeLessThan(1e-6);
     },
   );
 
-  it('applies the rotary embedding to queries and keys, after their norm', () => {
+  it.each(
+    (['shared', 'each', 'whole'] as const).flatMap((over) => [false, true].map((takesMean) => ({ over, takesMean }))),
+  )('applies the rotary embedding to queries and keys, after their norm ($over weights)', ({ over, takesMean }) => {
     const { heap, numbers, placeRows, readRows, place, program } = kernelInHand(variant);
-    const [heads, keyValueHeads, headWidth, half] = [3, 1, 10, 3];
+    const [heads, keyValueHeads, headWidth, half] = [3, 2, 10, 3];
     const width = (heads + 2 * keyValueHeads) * headWidth;
     const x = numbers(2 * width);
     const turns = numbers(8 * 2 * half);
-    const norms = [numbers(headWidth), numbers(headWidth)];
-    const tables = { rows: heap.allocate(2 * ROW_WORDS * 4), sequences: heap.allocate(SEQUENCE_WORDS * 4) };
-    heap.words(tables.rows, 4).set([0, 7, 0, 2]);
-    heap.words(tables.sequences, SEQUENCE_WORDS).fill(0);
+    const norms = [numbers(heads * headWidth), numbers(keyValueHeads * headWidth)];
+    const longTurns = numbers(8 * 2 * half);
+    const tables = { rows: heap.allocate(2 * ROW_WORDS * 4), sequences: heap.allocate(2 * SEQUENCE_WORDS * 4) };
+    // The second row's text is long.
+    heap.words(tables.rows, 4).set([0, 7, 1, 2]);
+    heap.words(tables.sequences, 2 * SEQUENCE_WORDS).fill(0);
+    heap.words(tables.sequences + 4 * (SEQUENCE_WORDS - 1), 1).set([8]);
+    heap.words(tables.sequences + 4 * (2 * SEQUENCE_WORDS - 1), 1).set([9]);
     const batch = placeRows(x, width);
-    const addresses = { query: place(norms[0] ?? numbers(0)), key: place(norms[1] ?? numbers(0)), epsilon: 1e-3 };
-    const table = { half, address: place(turns), stride: 2 * half * 4 };
+    const [query, key] = [place(norms[0] ?? numbers(0)), place(norms[1] ?? numbers(0))];
+    const addresses = { query, key, epsilon: 1e-3, takesMean, over };
+    const both = place(Float32Array.from([...turns, ...longTurns]));
+    const table = { half, address: both, stride: 2 * half * 4, long: { beyond: 8, away: turns.length * 4 } };
     program.prepareHeads(batch, 2, { heads, keyValueHeads, headWidth }, table, addresses, tables, 0);
     program.run();
     const expected = [7, 2].flatMap((position, row) =>
@@ -112,13 +125,19 @@ describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
         const start = row * width + head * headWidth;
         const values = Array.from(x.slice(start, start + headWidth));
         if (head >= heads + keyValueHeads) return values;
-        const root = Math.sqrt(values.reduce((sum, value) => sum + value ** 2, 0) / headWidth + 1e-3);
-        const norm = norms[head < heads ? 0 : 1];
-        const normed = values.map((value, i) => (value / root) * (norm?.[i] ?? 0));
+        const isQuery = head < heads;
+        const number = isQuery ? head : head - heads;
+        const first = row * width + (isQuery ? 0 : heads * headWidth);
+        const all = Array.from(x.slice(first, first + (isQuery ? heads : keyValueHeads) * headWidth));
+        const { mean, root } = momentsOf(over === 'whole' ? all : values, takesMean);
+        const norm = norms[isQuery ? 0 : 1];
+        const weights = over === 'shared' ? 0 : number * headWidth;
+        const normed = values.map((value, i) => ((value - mean) / root) * (norm?.[weights + i] ?? 0));
+        const turning = row === 1 ? longTurns : turns;
         return normed.map((value, i) => {
           if (i >= 2 * half) return value;
-          const cosine = turns[position * 2 * half + (i % half)] ?? 0;
-          const sine = turns[position * 2 * half + half + (i % half)] ?? 0;
+          const cosine = turning[position * 2 * half + (i % half)] ?? 0;
+          const sine = turning[position * 2 * half + half + (i % half)] ?? 0;
           const other = i < half ? -(normed[i + half] ?? 0) : (normed[i - half] ?? 0);
           return value * cosine + other * sine;
         });
@@ -128,12 +147,19 @@ describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
   });
 });
 
+/** What a norm takes off, and divides by. */
+function momentsOf(values: readonly number[], takesMean: boolean): { mean: number; root: number } {
+  const mean = takesMean ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
+  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return { mean, root: Math.sqrt(squares / values.length + 1e-3) };
+}
+
 /** In double precision, for the last position. */
 function attention(
   query: readonly number[],
   keys: readonly number[][],
   values: readonly number[][],
-  { heads, keyValueHeads, headWidth, window }: Case,
+  { heads, keyValueHeads, headWidth, window, cap }: Case,
 ): number[] {
   const first = window ? Math.max(0, keys.length - window) : 0;
   return Array.from({ length: heads }, (_, head) => {
@@ -141,7 +167,8 @@ function attention(
     const scores = keys.slice(first).map((key) => {
       let sum = 0;
       for (let i = 0; i < headWidth; i++) sum += (query[head * headWidth + i] ?? 0) * (key[start + i] ?? 0);
-      return sum / Math.sqrt(headWidth);
+      const score = sum / Math.sqrt(headWidth);
+      return cap ? cap * Math.tanh(score / cap) : score;
     });
     const weights = scores.map((score) => Math.exp(score - Math.max(...scores)));
     const total = weights.reduce((sum, weight) => sum + weight, 0);

@@ -157,7 +157,22 @@ describe.each(KERNEL_VARIANTS)('the %s kernel', (variant) => {
     }
   });
 
-  it('looks tokens up, and adds learned positions', () => {
+  it('caps values softly, near 0 as precisely as far from it', () => {
+    const { placeRows, readRows, program } = kernelInHand(variant);
+    const x = Float32Array.from({ length: 4 * 51 }, (_, i) => (i - 100) * (i % 2 ? 0.01 : 1e-4) * i);
+    for (const cap of [0.5, 30]) {
+      const rows = placeRows(x, 51);
+      program.cap(rows, 4, 51, cap);
+      program.run();
+      const relative = readRows(rows, 4, 51).map((value, i) => {
+        const expected = cap * Math.tanh((x[i] ?? 0) / cap);
+        return expected === 0 ? value : value / expected - 1;
+      });
+      expect(Math.max(...relative.map(Math.abs))).toBeLessThan(5e-7);
+    }
+  });
+
+  it('looks tokens up, scales their embeddings, and adds learned positions', () => {
     const { heap, numbers, placeRows, readRows, emptyRows, pack, program } = kernelInHand(variant);
     const [width, vocabulary] = [13, 19];
     const embedding = numbers(vocabulary * width);
@@ -165,11 +180,11 @@ describe.each(KERNEL_VARIANTS)('the %s kernel', (variant) => {
     const tokens = heap.allocate(3 * 8);
     heap.words(tokens, 6).set([18, 4, 0, 0, 9, 2]);
     const to = emptyRows(3, width);
-    program.embed(to, 3, pack(embedding, vocabulary, width), placeRows(positions, width), tokens);
+    program.embed(to, 3, pack(embedding, vocabulary, width), placeRows(positions, width), { tokens, scale: 3 });
     program.run();
     const row = (token: number, position: number) =>
       Array.from({ length: width }, (_, i) =>
-        Math.fround((embedding[token * width + i] ?? 0) + (positions[position * width + i] ?? 0)),
+        Math.fround(Math.fround(3 * (embedding[token * width + i] ?? 0)) + (positions[position * width + i] ?? 0)),
       );
     expect(Array.from(readRows(to, 3, width))).toEqual([...row(18, 4), ...row(0, 0), ...row(9, 2)]);
   });

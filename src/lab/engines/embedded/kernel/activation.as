@@ -1,7 +1,7 @@
-/** The activation functions of MLPs. */
+/** The activation functions of MLPs, and the soft cap of logits. */
 
-import { endRow, field, firstRow } from './operation';
-import { exponential, loadSome, multiplyAdd, storeSome } from './vector';
+import { endRow, field, firstRow, numberField } from './operation';
+import { exponential, hyperbolicTangent, loadSome, multiplyAdd, storeSome } from './vector';
 
 const GELU: usize = 0;
 const GELU_TANH: usize = 1;
@@ -22,6 +22,25 @@ export function activate(operation: usize, item: i32): void {
       if (gated) y = f32x4.mul(y, loadSome(to + (<usize>width << 2), width - i));
       storeSome(to, y, width - i);
     }
+  }
+}
+
+/** In place, value becomes cap × tanh(value / cap). Fields: rows' address, stride, rows, width, cap. */
+export function capRows(operation: usize, item: i32): void {
+  const width = <i32>field(operation, 3);
+  const cap = numberField(operation, 4);
+  const end = endRow(item, <i32>field(operation, 2));
+  for (let row = firstRow(item); row < end; row++) capSome(field(operation, 0) + <usize>row * field(operation, 1), width, 1, cap);
+}
+
+/** In place, each of some values times the scale becomes cap × tanh(value / cap). */
+export function capSome(at: usize, count: i32, scale: f32, cap: f32): void {
+  const factor = f32x4.splat(scale);
+  const most = f32x4.splat(cap);
+  for (let i = 0; i < count; i += 4) {
+    const x = at + (<usize>i << 2);
+    const value = f32x4.mul(loadSome(x, count - i), factor);
+    storeSome(x, f32x4.mul(hyperbolicTangent(f32x4.div(value, most)), most), count - i);
   }
 }
 

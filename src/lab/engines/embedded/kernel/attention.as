@@ -2,11 +2,12 @@
 
 import { sequenceOf, sequenceRow, ownKeys, ownLayerBytes, positionOf, sharedKeys, sharedLayerBytes, sharedLength } from './sequences';
 import { field, numberField, ROWS_PER_ITEM } from './operation';
+import { capSome } from './activation';
 import { exponential, highest, loadSome, multiplyAdd, storeSome, sumOf, sumOfPairs, sumsOf, upper } from './vector';
 
 /**
  * Fields: queries, keys and values of each row, side by side; stride, rows, heads, key-value heads, head width, to, its stride, scale of the
- * scores, window or 0, rows' table, sequences' table, layer. An item is some rows of one head.
+ * scores, window or 0, rows' table, sequences' table, layer, soft cap of the scores or 0. An item is some rows of one head.
  */
 export function attend(operation: usize, item: i32, scratch: usize): void {
   const rows = <i32>field(operation, 2);
@@ -26,6 +27,7 @@ function attendRow(operation: usize, row: i32, head: i32, scratch: usize): void 
   const headBytes = <usize>headWidth << 2;
   const scale = numberField(operation, 8);
   const window = <i32>field(operation, 9);
+  const cap = numberField(operation, 13);
   const layer = field(operation, 12);
   const position = positionOf(field(operation, 10), row);
   const sequence = sequenceOf(field(operation, 10), field(operation, 11), row);
@@ -52,7 +54,8 @@ function attendRow(operation: usize, row: i32, head: i32, scratch: usize): void 
 
   score(query, sharedFrom, headBytes, sharedCount, headWidth, scratch);
   score(query, ownFrom, ownStride, count - sharedCount, headWidth, rest);
-  const total = soften(scratch, count, scale);
+  if (cap) capSome(scratch, count, scale, cap);
+  const total = soften(scratch, count, cap ? 1 : scale);
   memory.fill(to, 0, headBytes);
   mix(scratch, sharedFrom + sharedValuesAway, headBytes, sharedCount, headWidth, to);
   mix(rest, ownFrom + ownValuesAway, ownStride, count - sharedCount, headWidth, to);

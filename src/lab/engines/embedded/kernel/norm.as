@@ -27,7 +27,7 @@ export function normalizeRms(from: usize, to: usize, width: i32, weight: usize, 
   }
 }
 
-function normalizeLayer(from: usize, to: usize, width: i32, weight: usize, bias: usize, epsilon: f32): void {
+export function normalizeLayer(from: usize, to: usize, width: i32, weight: usize, bias: usize, epsilon: f32): void {
   const mean = sum(from, width) / <f64>width;
   const shift = f32x4.splat(<f32>mean);
   const scale = f32x4.splat(<f32>(1 / Math.sqrt(squares(from, width, mean) / <f64>width + <f64>epsilon)));

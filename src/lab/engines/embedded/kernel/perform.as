@@ -1,6 +1,6 @@
 /** One item of an operation of any kind. The numbers of kinds are those of `operations.ts`. */
 
-import { activate } from './activation';
+import { activate, capRows } from './activation';
 import { attend } from './attention';
 import { compareLogits, measureLogits } from './surprise';
 import { prepareHeads } from './heads';
@@ -20,5 +20,6 @@ export function perform(operation: usize, item: i32, scratch: usize): void {
     case 6: return embed(operation, item);
     case 7: return measureLogits(operation, item);
     case 8: return compareLogits(operation, item);
+    case 9: return capRows(operation, item);
   }
 }

@@ -1,6 +1,6 @@
 /** Operations on whole rows: the sum of two, and looking up tokens. */
 
-import { endRow, field, firstRow } from './operation';
+import { endRow, field, firstRow, numberField } from './operation';
 import { loadSome, storeSome } from './vector';
 
 /** Fields: what is added to, its stride, what is added, its stride, rows, width. */
@@ -16,17 +16,18 @@ export function addRows(operation: usize, item: i32): void {
   }
 }
 
-/** Fields: to, its stride, rows, width, the packed embedding, positions' rows or 0, their stride, for each row its token and its position. */
+/** Fields: to, its stride, rows, width, the packed embedding, positions' rows or 0, their stride, for each row its token and its position, what embeddings are multiplied by. */
 export function embed(operation: usize, item: i32): void {
   const width = <i32>field(operation, 3);
   const positions = field(operation, 5);
+  const scale = numberField(operation, 8);
   const end = endRow(item, <i32>field(operation, 2));
   for (let row = firstRow(item); row < end; row++) {
     const to = field(operation, 0) + <usize>row * field(operation, 1);
     const about = field(operation, 7) + (<usize>row << 3);
     const token = <usize>load<u32>(about);
     const from = field(operation, 4) + (token >> 3) * (<usize>width << 5) + ((token & 7) << 2);
-    for (let i = 0; i < width; i++) store<f32>(to + (<usize>i << 2), load<f32>(from + (<usize>i << 5)));
+    for (let i = 0; i < width; i++) store<f32>(to + (<usize>i << 2), load<f32>(from + (<usize>i << 5)) * scale);
     if (positions) addRow(to, positions + <usize>load<u32>(about, 4) * field(operation, 6), width);
   }
 }

@@ -3,10 +3,13 @@
  * table and the sequences' table are written by `sequence.ts` and `batch.ts`.
  */
 
+/** Of one sequence in the table. */
+const SEQUENCE_BYTES: usize = 36;
+
 /** Of a row: its sequence, and its position in the sequence's text. */
 @inline
 export function sequenceOf(rows: usize, sequences: usize, row: i32): usize {
-  return sequences + <usize>load<u32>(rows + (<usize>row << 3)) * 32;
+  return sequences + <usize>load<u32>(rows + (<usize>row << 3)) * SEQUENCE_BYTES;
 }
 
 @inline
@@ -48,4 +51,10 @@ export function ownLayerBytes(sequence: usize): usize {
 @inline
 export function sequenceRow(sequence: usize): usize {
   return <usize>load<u32>(sequence, 28);
+}
+
+/** How many tokens the sequence's whole text has. */
+@inline
+export function textLength(sequence: usize): i32 {
+  return load<i32>(sequence, 32);
 }

@@ -72,6 +72,20 @@ export function exponential(x: v128): v128 {
   return f32x4.mul(sum, power);
 }
 
+/** The hyperbolic tangent: a polynomial near 0, where the difference of two numbers close to 1 would lose digits, and by the exponential beyond. */
+export function hyperbolicTangent(x: v128): v128 {
+  const square = f32x4.mul(x, x);
+  let near = f32x4.splat(-5.70498872745e-3);
+  near = multiplyAdd(near, square, f32x4.splat(2.06390887954e-2));
+  near = multiplyAdd(near, square, f32x4.splat(-5.37397155531e-2));
+  near = multiplyAdd(near, square, f32x4.splat(1.33314422036e-1));
+  near = multiplyAdd(near, square, f32x4.splat(-3.33332819422e-1));
+  near = multiplyAdd(f32x4.mul(near, square), x, x);
+  const power = exponential(f32x4.add(x, x));
+  const far = f32x4.sub(f32x4.splat(1), f32x4.div(f32x4.splat(2), f32x4.add(power, f32x4.splat(1))));
+  return v128.bitselect(near, far, f32x4.lt(f32x4.abs(x), f32x4.splat(0.625)));
+}
+
 /** Up to four numbers; what is not there is 0. */
 @inline
 export function loadSome(from: usize, count: i32): v128 {
