@@ -3,6 +3,7 @@
  * pathway that is dormant in all of the data; its effect then says nothing about what the model does by itself.
  */
 
+import { pointOfSite, widthAt } from '../core/hook-points.ts';
 import { missing } from '../core/missing.ts';
 import { choleskySolver } from '../statistics/cholesky.ts';
 import { createRandom } from '../statistics/random.ts';
@@ -26,12 +27,11 @@ export async function readManifold(
   seed: number,
 ): Promise<Float32Array> {
   const random = createRandom(seed, 'activations of the manifold');
-  const { width } = run.engine.describe();
+  const width = widthAt(run.engine.describe(), site);
   const rows: Float32Array[] = [];
   const chosen = random.shuffle(prompts.filter((tokens) => tokens.length > 1)).slice(0, PROMPTS);
-  const point = { layer: site.layer, place: site.place };
   for (const [from, to] of portions(chosen.length, 32)) {
-    const taps = [{ point, positions: { from: 1 } }];
+    const taps = [{ point: pointOfSite(site), positions: { from: 1 } }];
     const some = chosen.slice(from, to);
     const results = await runChecked(run, { prompts: some, taps });
     for (const [i, tokens] of some.entries()) {

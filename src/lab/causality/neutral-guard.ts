@@ -1,6 +1,7 @@
 /** Measures how much a dose harms the model on neutral text: the perplexity ratio and the KL divergence. */
 
 import type { Variant } from '../core/engine.ts';
+import { pointOfSite } from '../core/hook-points.ts';
 import { missing } from '../core/missing.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
@@ -59,8 +60,7 @@ export async function measureNeutralText(
 }
 
 async function measureHarm(run: ProtocolRun, prompts: readonly number[][], site: Site, vector: Float32Array) {
-  const point = { layer: site.layer, place: site.place };
-  const intervention = { point, positions: { from: 1 }, kind: 'add' as const, vector };
+  const intervention = { point: pointOfSite(site), positions: { from: 1 }, kind: 'add' as const, vector };
   let [base, changed, divergence, tokens, positions] = [0, 0, 0, 0, 0];
   for (const [from, to] of portions(prompts.length, 16)) {
     const some = prompts.slice(from, to);

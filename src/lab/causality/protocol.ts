@@ -5,6 +5,7 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type { Engine } from '../core/engine.ts';
+import { widthAt } from '../core/hook-points.ts';
 import { logitOf } from '../core/logits.ts';
 import { hashOf, hashOfNumbers } from '../core/manifest.ts';
 import { pick } from '../core/missing.ts';
@@ -49,7 +50,7 @@ export async function runProtocol(
 ): Promise<Evidence> {
   checkQuestion(engine, question);
   const { dataset, site, seed } = question;
-  const { width } = engine.describe();
+  const width = widthAt(engine.describe(), site);
   const multiplicity = countTests(question, context.family);
   const split = splitRows(question, createRandom(seed, 'split'));
   const run = startRun(engine, context, split, multiplicity);

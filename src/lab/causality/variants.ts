@@ -1,6 +1,7 @@
 /** Makes variants of a prompt with one intervention at the site. */
 
 import type { Intervention, Variant } from '../core/engine.ts';
+import { pointOfSite } from '../core/hook-points.ts';
 import type { Site } from './readings.ts';
 
 export function addAt(site: Site, prompt: number, vector: Float32Array): Variant {
@@ -22,6 +23,6 @@ export function takeFrom(
   return { prompt, interventions: [intervention] };
 }
 
-function at({ layer, place, position }: Site) {
-  return { point: { layer, place }, positions: [position] };
+function at(site: Site) {
+  return { point: pointOfSite(site), positions: [site.position] };
 }
