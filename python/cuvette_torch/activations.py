@@ -6,11 +6,16 @@ from typing import Any, Callable, Optional
 
 import torch
 
-# A layer, from 0, and a site in its block, such as "attn_out".
+# A layer, from 0, and a site in its block, such as "attn_out". Activations are texts × positions × width; at "z" and "pattern", × heads before that.
 HookPoint = tuple[int, str]
 # Sees an activation, and may give back another to go on with.
 Hook = Callable[[torch.Tensor], Optional[torch.Tensor]]
 Hooks = dict[HookPoint, list[Hook]]
+
+
+def fitted(rows: torch.Tensor, width: int) -> torch.Tensor:
+    """Cuts rows to a width, or fills them up with zeros: a table has rows of several widths."""
+    return rows[..., :width] if rows.shape[-1] >= width else torch.nn.functional.pad(rows, (0, width - rows.shape[-1]))
 
 
 def of_output(output: Any) -> torch.Tensor | None:

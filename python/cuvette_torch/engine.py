@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 import torch
 
+from cuvette_torch.attribution import Attribution
 from cuvette_torch.block_discovery import text_config
 from cuvette_torch.captures import Captures
 from cuvette_torch.generation import Generation
@@ -15,7 +16,7 @@ from cuvette_torch.integrity import Integrity
 from cuvette_torch.memory_budget import MemoryBudget
 from cuvette_torch.model_inspection import inspect_model
 from cuvette_torch.prefix_cache import PrefixCache
-from cuvette_torch.requests import generate_request, run_request
+from cuvette_torch.requests import attribution_request, generate_request, run_request
 from cuvette_torch.run import Run
 from cuvette_torch.sae_encoders import SaeEncoders
 
@@ -46,12 +47,17 @@ class Engine:
             "layers": len(self.model_info.blocks),
             "width": self.model_info.width,
             "heads": config.num_attention_heads if hasattr(config, "num_attention_heads") else 0,
+            **self.head_width(),
             "vocabulary": self.model_info.head.vocabulary,
             "context": self.context,
             "parameters": self.model.num_parameters(),
             "dtype": bits + str(self.model.dtype if first.dtype.is_floating_point else first.dtype).replace("torch.", ""),
             "device": ", ".join(sorted({device_of(parameter) for parameter in self.model.parameters()})),
         }
+
+    def head_width(self) -> dict[str, int]:
+        found = [heads for heads in self.model_info.forward.heads if heads is not None]
+        return {"headWidth": found[0].width} if found else {}
 
     @property
     def context(self) -> int:
@@ -71,6 +77,10 @@ class Engine:
     def do_run(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
         with self.unchanged():
             return {}, Run(self.model_info, self.budget, self.prefixes, run_request(header, tensors), check).tables()
+
+    def do_attribute(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
+        with self.unchanged(), torch.inference_mode(False), torch.enable_grad():
+            return {}, Attribution(self.model_info, self.budget, attribution_request(header, tensors), check).tables()
 
     def do_generate(self, header: Any, tensors: list[torch.Tensor], check: Callable[[], None]) -> Any:
         with self.unchanged():

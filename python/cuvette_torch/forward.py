@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Callable
 
 import torch
@@ -12,6 +14,7 @@ from cuvette_torch import activations
 from cuvette_torch.activations import Hook, HookPoint, Hooks
 from cuvette_torch.block_discovery import Block, Part
 from cuvette_torch.errors import EngineError
+from cuvette_torch.head_discovery import ATTENTION_SITES, AttentionHeads, SoftmaxHook, are_weights, eager_attention
 
 PARTS = {"attn_out": "attention", "mlp_out": "MLP"}
 
@@ -21,6 +24,8 @@ class Forward:
         self.model = model
         self.blocks = blocks
         self.device = model.get_input_embeddings().weight.device
+        # For each block; found once the blocks can be run.
+        self.heads: list[AttentionHeads | None] = [None] * len(blocks)
 
     def __call__(
         self,
@@ -29,11 +34,13 @@ class Forward:
         past: Any = None,
         until: HookPoint | None = None,
         check: Callable[[], None] = lambda: None,
+        has_gradients: bool = False,
     ) -> torch.Tensor | None:
         """Tokens are texts × positions; what is in the KV cache `past` comes before them, and they are added to it. Gives what the head is given, unless
-        nothing is wanted behind the hook point `until`. `check` is called before each block, and may raise."""
+        nothing is wanted behind the hook point `until`. `check` is called before each block, and may raise. With `has_gradients`, what comes out can be
+        differentiated by activations that hooks have made."""
         passing = _Pass(self, tokens.shape, hooks, until, check)
-        with passing, torch.inference_mode():
+        with passing, passing.seeing_patterns(), torch.enable_grad() if has_gradients else torch.inference_mode():
             try:
                 self.model(input_ids=tokens.to(self.device), past_key_values=past, use_cache=past is not None)
             except _Enough:
@@ -51,6 +58,16 @@ class Forward:
             )
         return part
 
+    def heads_at(self, layer: int, site: str) -> AttentionHeads:
+        heads = self.heads[layer]
+        why = "no part of it is given attention weights times values" if heads is None else heads.pattern_problem if site == "pattern" else None
+        if heads is None or why is not None:
+            what = "The heads of block %d" if heads is None else "The attention patterns of block %d"
+            raise EngineError(
+                "bad_model", "%s cannot be used in %s: %s. Use hook_attn_out, or the residual stream." % (what % layer, type(self.model).__name__, why)
+            )
+        return heads
+
 
 class _Enough(BaseException):
     """Stops a pass once everything that was asked for has been computed."""
@@ -67,6 +84,8 @@ class _Pass:
         self.check = check
         self.thread = threading.get_ident()
         self.last: torch.Tensor | None = None
+        # The block that is being computed.
+        self.layer = -1
         self.handles: list[Any] = []
 
     def __enter__(self) -> None:
@@ -83,7 +102,12 @@ class _Pass:
     def register(self) -> None:
         stop_before, stop_after = self.stops()
         for layer, block in enumerate(self.forward.blocks):
-            self.before(block.module, self.hooks.get((layer, "resid_pre"), []), layer == stop_before)
+            self.before(block.module, self.hooks.get((layer, "resid_pre"), []), layer == stop_before, layer)
+            for site in ATTENTION_SITES:
+                if hooks := self.hooks.get((layer, site)):
+                    heads = self.forward.heads_at(layer, site)
+                    if site == "z":
+                        self.before_projection(heads, hooks)
             for site in PARTS:
                 if hooks := self.hooks.get((layer, site)):
                     part = self.forward.part(layer, site)
@@ -99,11 +123,12 @@ class _Pass:
         layer, site = self.until
         return (layer, -1) if site == "resid_pre" else (-1, layer)
 
-    def before(self, module: nn.Module, hooks: list[Hook], is_last: bool) -> None:
+    def before(self, module: nn.Module, hooks: list[Hook], is_last: bool, layer: int) -> None:
         def hook(module: nn.Module, args: Any, kwargs: Any) -> Any:
             if threading.get_ident() != self.thread:
                 return None
             self.check()
+            self.layer = layer
             given = activations.of_input(args, kwargs)
             changed = self.apply(hooks, given, 1.0) if given is not None else None
             if is_last:
@@ -111,6 +136,32 @@ class _Pass:
             return None if changed is None else activations.with_input(args, kwargs, changed)
 
         self.handles.append(module.register_forward_pre_hook(hook, with_kwargs=True))
+
+    def before_projection(self, heads: AttentionHeads, hooks: list[Hook]) -> None:
+        def hook(module: nn.Module, args: Any) -> Any:
+            if threading.get_ident() != self.thread:
+                return None
+            changed = self.apply(hooks, args[0], 1.0, (heads.count, heads.width))
+            return None if changed is None else (changed, *args[1:])
+
+        self.handles.append(heads.projection.register_forward_pre_hook(hook))
+
+    @contextmanager
+    def seeing_patterns(self) -> Iterator[None]:
+        """Has attention weights computed, and hooks applied to them, where there are hooks on them."""
+        if not any(site == "pattern" for _, site in self.hooks):
+            yield
+            return
+        with eager_attention(self.forward.model), SoftmaxHook(self.on_softmax):
+            yield
+
+    def on_softmax(self, weights: torch.Tensor) -> torch.Tensor | None:
+        hooks = self.hooks.get((self.layer, "pattern"))
+        if not hooks or not are_weights(weights, self.shape):
+            return None
+        x = weights.transpose(1, 2)
+        changed = self.apply(hooks, x, 1.0, x.shape[2:])
+        return None if changed is None else changed.transpose(1, 2)
 
     def after(self, module: nn.Module, hooks: list[Hook], factor: float, is_last: bool) -> None:
         def hook(module: nn.Module, args: Any, output: Any) -> Any:
@@ -124,9 +175,9 @@ class _Pass:
 
         self.handles.append(module.register_forward_hook(hook))
 
-    def apply(self, hooks: list[Hook], given: torch.Tensor, factor: float) -> torch.Tensor | None:
-        """Applies hooks to what is added to the residual stream, as texts × positions × width."""
-        x = given.reshape(*self.shape, -1)
+    def apply(self, hooks: list[Hook], given: torch.Tensor, factor: float, each: tuple[int, ...] = (-1,)) -> torch.Tensor | None:
+        """Applies hooks to what is added to the residual stream, as texts × positions × width, or to what has another shape at each position."""
+        x = given.reshape(*self.shape, *each)
         if factor != 1.0:
             x = x * factor
         is_changed = False

@@ -16,6 +16,7 @@ from cuvette_torch.block_discovery import Block, find_blocks, text_config
 from cuvette_torch.errors import EngineError
 from cuvette_torch.forward import Forward
 from cuvette_torch.head import Head
+from cuvette_torch.head_discovery import find_heads
 from cuvette_torch.numerics import relative_difference, tolerance
 
 LENGTH, SHORT, CUT = 7, 4, 5
@@ -43,6 +44,7 @@ def inspect_model(model: Any) -> InspectedModel:
     whole = tokens[:1]
     blocks = find_blocks(model, whole.to(model.get_input_embeddings().weight.device))
     forward = Forward(model, blocks)
+    forward.heads = find_heads(model, blocks, whole.to(forward.device))
     last = forward(whole, {})
     if last is None or last.shape[:2] != whole.shape:
         raise EngineError("bad_model", "The head of %s is not given one activation for each token, so the lab cannot use the model." % type(model).__name__)

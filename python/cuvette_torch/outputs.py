@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from cuvette_torch.activations import Hook, HookPoint, Hooks
+from cuvette_torch.activations import Hook, HookPoint, Hooks, fitted
+from cuvette_torch.interventions import ALL_HEADS
 
 
 class Table:
@@ -15,6 +16,7 @@ class Table:
         self.starts = [0]
         for count in counts:
             self.starts.append(self.starts[-1] + count)
+        self.columns = columns
         self.data = torch.zeros(self.starts[-1], columns)
         self._held: list[tuple[list[int], torch.Tensor]] = []
 
@@ -33,13 +35,14 @@ class Table:
     def forget(self) -> None:
         self._held = []
 
-    def reading(self, wanted: Sequence[tuple[int, int, int]]) -> Hook:
-        """Makes a hook that reads activations: (text of the batch, position among those computed, slot)."""
+    def reading(self, wanted: Sequence[tuple[int, int, int]], head: int = ALL_HEADS) -> Hook:
+        """Makes a hook that reads activations: (text of the batch, position among those computed, slot). At points with heads, it reads one or all."""
         texts, columns, slots = ([one[i] for one in wanted] for i in range(3))
 
         def hook(x: torch.Tensor) -> None:
             at = (torch.tensor(texts, device=x.device), torch.tensor(columns, device=x.device))
-            self.hold(slots, x[at])
+            rows = x[at] if head == ALL_HEADS else x[at][:, head]
+            self.hold(slots, fitted(rows.flatten(1), self.columns))
 
         return hook
 

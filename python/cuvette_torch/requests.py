@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from cuvette_torch.activations import HookPoint
-from cuvette_torch.interventions import Intervention
+from cuvette_torch.interventions import ALL_HEADS, Intervention
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Variant:
 class Tap:
     point: HookPoint
     positions: Any
+    # Of "z" and "pattern"; ALL_HEADS of "z" is the outputs of all heads side by side.
+    head: int = ALL_HEADS
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,21 @@ class GenerateRequest(PromptRequest):
     draws: torch.Tensor
 
 
+@dataclass(frozen=True)
+class AttributionRequest:
+    prompts: list[tuple[int, ...]]
+    pairs: list[tuple[int, int]]
+    site: str
+    positions: list[int]
+    # Tokens.
+    positive: list[int]
+    negative: list[int]
+
+
 def run_request(header: dict[str, Any], tensors: list[torch.Tensor]) -> RunRequest:
     return RunRequest(
         *prompts_of(header, tensors),
-        taps=[Tap((layer, site), positions) for layer, site, positions in header["taps"]],
+        taps=[Tap((layer, site), *rest) for layer, site, *rest in header["taps"]],
         logits=header["logits"],
         tokens=tensors[2].long() if len(tensors) > 2 else None,
         surprise=header["surprise"],
@@ -68,8 +81,17 @@ def generate_request(header: dict[str, Any], tensors: list[torch.Tensor]) -> Gen
     )
 
 
+def attribution_request(header: dict[str, Any], tensors: list[torch.Tensor]) -> AttributionRequest:
+    pairs = [(first, second) for first, second in header["pairs"]]
+    return AttributionRequest(rows_of(header, tensors), pairs, header["place"], header["positions"], header["positive"], header["negative"])
+
+
+def rows_of(header: dict[str, Any], tensors: list[torch.Tensor]) -> list[tuple[int, ...]]:
+    return [tuple(part.tolist()) for part in tensors[0].split(header["lengths"])]
+
+
 def prompts_of(header: dict[str, Any], tensors: list[torch.Tensor]) -> tuple[list[tuple[int, ...]], list[Variant], torch.Tensor]:
-    prompts = [tuple(part.tolist()) for part in tensors[0].split(header["lengths"])]
+    prompts = rows_of(header, tensors)
     return prompts, variants_of(header, len(prompts)), tensors[1]
 
 

@@ -11,16 +11,17 @@ from transformers import DynamicCache
 
 from cuvette_torch import positions
 from cuvette_torch.activations import HookPoint, Hooks
-from cuvette_torch.interventions import hooks_for
+from cuvette_torch.head_discovery import ATTENTION_SITES
+from cuvette_torch.interventions import ALL_HEADS, hooks_for
 from cuvette_torch.memory_budget import Cost, MemoryBudget
 from cuvette_torch.model_inspection import InspectedModel, layers_of
 from cuvette_torch.outputs import Table, add_hook
 from cuvette_torch.predictions import Predictions, Wanted
 from cuvette_torch.prefix_cache import CachedBatch, PrefixCache, bytes_per_token, last_of, past_of
 from cuvette_torch.prompts import Prompt, PromptVariant, batch_of, prompts_of
-from cuvette_torch.requests import RunRequest
+from cuvette_torch.requests import RunRequest, Tap
 
-ORDER = {"resid_pre": 0, "attn_out": 1, "mlp_out": 2, "resid_post": 3}
+ORDER = {"resid_pre": 0, "pattern": 1, "z": 2, "attn_out": 3, "mlp_out": 4, "resid_post": 5}
 
 
 class Run:
@@ -42,11 +43,21 @@ class Run:
         def counts(asked: Any) -> list[int]:
             return [len(positions.resolve(asked, length)) for length in lengths]
 
-        self.taps = [Table(counts(tap.positions), model_info.width) for tap in request.taps]
+        self.taps = [Table(counts(tap.positions), self.width_of(tap)) for tap in request.taps]
         columns = vocabulary if request.tokens is None else len(request.tokens)
         self.logits = Table(counts(request.logits) if request.logits is not None else [], columns)
         self.log_probabilities = Table([length - 1 for length in lengths] if request.surprise else [], 1)
         self.divergences = Table(lengths if request.surprise else [], 1)
+
+    def width_of(self, tap: Tap) -> int:
+        """A pattern has a weight for each token, and so as many columns as the longest prompt has."""
+        layer, site = tap.point
+        if site not in ATTENTION_SITES:
+            return self.model_info.width
+        heads = self.model_info.forward.heads_at(layer, site)
+        if site == "pattern":
+            return max(map(len, self.request.prompts))
+        return heads.width if tap.head != ALL_HEADS else heads.count * heads.width
 
     def tables(self) -> list[torch.Tensor]:
         """Computes what is asked for, and nothing where nothing is."""
@@ -112,7 +123,7 @@ class Run:
                 if position < variant.first
             ]
             if wanted:
-                add_hook(hooks, tap.point, table.reading(wanted))
+                add_hook(hooks, tap.point, table.reading(wanted, tap.head))
         return hooks
 
     def predict_bases(self, prompts: Sequence[Prompt]) -> None:
@@ -153,7 +164,7 @@ class Run:
         for tap, table in zip(self.request.taps, self.taps):
             wanted = [(row, position - first, table.slot(variant.number, i)) for row, variant, i, position in own(variants, tap.positions)]
             if wanted:
-                add_hook(hooks, tap.point, table.reading(wanted))
+                add_hook(hooks, tap.point, table.reading(wanted, tap.head))
         past = past_of([variant.prompt.computed for variant in variants], first) if first > 0 else None
         last = self.compute(batch_of(variant.prompt.tokens[first:] for variant in variants), hooks, past)
         if last is not None:

@@ -1,6 +1,7 @@
 /** Measures what a dose does to neutral text: the perplexity ratio and the KL divergence. In the protocol this is told as specificity and decides nothing. */
 
 import type { HookPoint, Positions, Variant } from '../core/engine.ts';
+import { pointOfSite } from '../core/hook-points.ts';
 import { missing } from '../core/missing.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
@@ -64,7 +65,7 @@ export async function measureNeutralText(
 }
 
 async function measureHarm(run: ProtocolRun, prompts: readonly number[][], where: NeutralPlace, vector: Float32Array) {
-  const point = { layer: where.layer, place: where.place };
+  const point = pointOfSite(where);
   let [base, changed, divergence, tokens, positions] = [0, 0, 0, 0, 0];
   for (const [from, to] of portions(prompts.length, 16)) {
     const some = prompts.slice(from, to);

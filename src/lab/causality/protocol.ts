@@ -5,6 +5,7 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type { Engine } from '../core/engine.ts';
+import { widthAt } from '../core/hook-points.ts';
 import { logitOf } from '../core/logits.ts';
 import { hashOf, hashOfNumbers } from '../core/manifest.ts';
 import { missing, pick } from '../core/missing.ts';
@@ -56,7 +57,7 @@ export async function runProtocol(
 ): Promise<Evidence> {
   checkQuestion(engine, question);
   const { dataset, site, seed } = question;
-  const { width } = engine.describe();
+  const width = widthAt(engine.describe(), site);
   const plan = planNulls(question, context.family);
   const split = splitRows(question, createRandom(seed, 'split'));
   const run = startRun(engine, context, split, plan);

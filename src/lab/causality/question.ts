@@ -15,7 +15,9 @@ const datasetRow = z.object({
 
 export const siteSchema = z.object({
   layer: z.number().int().nonnegative(),
-  place: z.enum(['resid_pre', 'attn_out', 'mlp_out', 'resid_post']),
+  place: z.enum(['resid_pre', 'pattern', 'z', 'attn_out', 'mlp_out', 'resid_post']),
+  /** Of `z`, where a direction is of the head's own width. Patterns have no directions, and are refused. */
+  head: z.number().int().nonnegative().optional(),
   /** Of a prompt's tokens; -1 is the last. The behaviour is always read at the last. */
   position: z.number().int(),
 });

@@ -2,6 +2,7 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type { Engine, ForwardRequest, Variant, VariantResult } from '../core/engine.ts';
+import { pointOfSite, widthAt } from '../core/hook-points.ts';
 import { logitOf } from '../core/logits.ts';
 import { missing } from '../core/missing.ts';
 import { resolvePositions } from '../core/positions.ts';
@@ -35,12 +36,12 @@ export async function tokenizeWithPosition(
 
 /** Prompts × width. */
 export async function readSite(run: ProtocolRun, prompts: readonly number[][], site: Site): Promise<Float32Array> {
-  const { width } = run.engine.describe();
+  const width = widthAt(run.engine.describe(), site);
   const rows = new Float32Array(prompts.length * width);
   for (const [from, to] of portions(prompts.length, PROMPTS)) {
     const results = await runChecked(run, {
       prompts: prompts.slice(from, to),
-      taps: [{ point: site, positions: [site.position] }],
+      taps: [{ point: pointOfSite(site), positions: [site.position] }],
     });
     results.forEach((_, i) => {
       rows.set(activationsOf(results, i, width), (from + i) * width);

@@ -62,7 +62,7 @@ export function limitsOf(
 ): string[] {
   const named = (tokens: { text: string }[]) => tokens.map((token) => JSON.stringify(token.text)).join(', ');
   return [
-    `It is about layer ${site.layer} (${site.place}) at position ${site.position}, and about the choice between ${named(target.positive)} and ${named(target.negative)} after prompts like the ${split.test.length} tested ones.`,
+    `It is about layer ${site.layer} (${site.head === undefined ? site.place : `${site.place} of head ${site.head}`}) at position ${site.position}, and about the choice between ${named(target.positive)} and ${named(target.negative)} after prompts like the ${split.test.length} tested ones.`,
     ...(verdict === 'undetermined' ? ['That an effect was not found is no proof that there is none.'] : []),
     ...(verdict.startsWith('epiphenomenal')
       ? ['The direction may be read for another choice than this one: only this contrast was tested.']

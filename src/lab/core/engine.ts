@@ -2,13 +2,18 @@
 
 import type { Sae } from './sae.ts';
 
-/** A hook in a block: the residual stream before or after it, or what attention or MLP add to it. */
-export type HookPlace = 'resid_pre' | 'attn_out' | 'mlp_out' | 'resid_post';
+/**
+ * A hook in a block: the residual stream before or after it, what attention or MLP add to it, or inside attention the outputs of its heads before they are
+ * multiplied by W_O (`z`) and the weights that they give to positions (`pattern`).
+ */
+export type HookPlace = 'resid_pre' | 'pattern' | 'z' | 'attn_out' | 'mlp_out' | 'resid_post';
 
 export interface HookPoint {
   /** From 0. */
   layer: number;
   place: HookPlace;
+  /** From 0, of `z` and `pattern`. Without it, `z` is the outputs of all heads side by side; a pattern always has one. With grouped heads, the number of the query's head. */
+  head?: number | undefined;
 }
 
 /** Positions of a prompt's tokens; negative ones count from its end, so that -1 is the last. */
@@ -21,6 +26,9 @@ export type Positions = readonly number[] | { from: number };
  * - `set`: the activation becomes the vector.
  * - `project-out`: the component along the direction becomes 0.
  * - `interchange`: the component along the direction is taken from the source, or, for `part: 'rest'`, everything but that component.
+ *
+ * A row of a pattern has a weight for each token of the prompt. It takes `set` and `add` alone, and must stay a distribution over the tokens up to its
+ * own: a request that leaves another is rejected. It cannot be changed from a position on while text is generated.
  */
 export type Intervention = { point: HookPoint; positions: Positions } & (
   | { kind: 'add'; vector: Float32Array }
@@ -55,7 +63,7 @@ export interface ForwardRequest {
 }
 
 export interface VariantResult {
-  /** For each tap: positions × width. */
+  /** For each tap: positions × the width at its point. */
   activations: Float32Array[];
   /** Positions × tokens. */
   logits?: Float32Array;
@@ -77,6 +85,28 @@ export interface GenerateRequest {
   seed?: number;
 }
 
+/** Which activations attribution patching scores, for which choice between tokens. */
+export interface AttributionRequest {
+  prompts: readonly (readonly number[])[];
+  /** Two prompts each, by index: counterfactuals of each other. */
+  pairs: readonly (readonly [number, number])[];
+  /** At all layers; at `z` and `pattern`, for each head. */
+  place: HookPlace;
+  positions: readonly number[];
+  /** The margin is the mean logit of the positive tokens after the prompt less that of the negative ones. */
+  target: { positive: readonly number[]; negative: readonly number[] };
+}
+
+export interface AttributionResult {
+  /**
+   * The first-order estimate of how the margin changes when the activation is replaced by that of the other prompt of the pair: the difference times the
+   * gradient. For each pair the first prompt and then the second, each layers × heads (1 where there are none) × positions.
+   */
+  changes: Float32Array;
+  /** For each pair the margins of both prompts. */
+  margins: Float32Array;
+}
+
 export interface ModelDescription {
   /** As the user named it: a folder, a Hugging Face id, or `demo`. */
   id: string;
@@ -86,6 +116,8 @@ export interface ModelDescription {
   layers: number;
   width: number;
   heads: number;
+  /** Numbers in the output of one head; absent where the heads of a model cannot be told apart. */
+  headWidth?: number | undefined;
   vocabulary: number;
   /** Tokens that fit. */
   context: number;
@@ -108,6 +140,8 @@ export interface Engine {
   run(request: ForwardRequest, signal?: AbortSignal): Promise<VariantResult[]>;
   /** The new tokens of each variant, without the one that ended it. */
   generate(request: GenerateRequest, signal?: AbortSignal): Promise<number[][]>;
+  /** Scores all layers at once by gradients; absent in an engine that computes none. */
+  attribute?(request: AttributionRequest, signal?: AbortSignal): Promise<AttributionResult>;
   /** Activations (count × width) to features (count × features). */
   encodeSae(sae: Sae, rows: Float32Array, signal?: AbortSignal): Promise<Float32Array>;
   close(): Promise<void>;

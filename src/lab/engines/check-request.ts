@@ -2,6 +2,7 @@
 
 import { CuvetteError } from '../../errors.ts';
 import type {
+  AttributionRequest,
   ForwardRequest,
   GenerateRequest,
   HookPoint,
@@ -9,11 +10,13 @@ import type {
   ModelDescription,
   Positions,
 } from '../core/engine.ts';
-import { formatHookPoint } from '../core/hook-points.ts';
+import { formatHookPoint, isInAttention, widthAt } from '../core/hook-points.ts';
 import { missing } from '../core/missing.ts';
+import { resolvePositions } from '../core/positions.ts';
+import { checkPatternRow } from './pattern-row.ts';
 
 /** What of a model limits what can be asked of it. */
-type ModelLimits = Pick<ModelDescription, 'layers' | 'width' | 'vocabulary' | 'context'>;
+type ModelLimits = Pick<ModelDescription, 'layers' | 'width' | 'heads' | 'headWidth' | 'vocabulary' | 'context'>;
 
 export function checkRun(request: ForwardRequest, model: ModelLimits): void {
   checkTexts(request, model);
@@ -28,6 +31,12 @@ export function checkRun(request: ForwardRequest, model: ModelLimits): void {
 
 export function checkGenerate(request: GenerateRequest, model: ModelLimits): void {
   checkTexts(request, model);
+  for (const { point, positions } of (request.variants ?? []).flatMap(({ interventions }) => interventions)) {
+    if (point.place !== 'pattern' || !('from' in positions)) continue;
+    throw refused(
+      `Rows of ${formatHookPoint(point)} grow with the text, and cannot be set from a position on while it is generated. Give positions of the prompt.`,
+    );
+  }
   const { maxNewTokens, temperature = 0 } = request;
   if (!Number.isInteger(maxNewTokens) || maxNewTokens < 0) {
     throw refused(`The number of new tokens must be a whole number from 0 on, and not ${maxNewTokens}.`);
@@ -37,8 +46,30 @@ export function checkGenerate(request: GenerateRequest, model: ModelLimits): voi
   }
 }
 
-export function checkSaeRows(rows: Float32Array, width: number, model: number): void {
-  if (width !== model) throw refused(`The SAE is ${width} wide, and the model ${model}. It belongs to another model.`);
+/** Rejects what a prompt lacks, a pair without two prompts, and patterns of prompts that differ in length, whose rows cannot be exchanged. */
+export function checkAttribution(request: AttributionRequest, model: ModelLimits): void {
+  const { prompts, pairs, place, positions, target } = request;
+  for (const [number, tokens] of prompts.entries()) checkPrompt(tokens, number, model);
+  for (const pair of pairs) {
+    const [first = 0, second = 0] = pair.map((number) => {
+      const { length } = prompts[number] ?? missing('prompt', number);
+      checkPositions(positions, number, length);
+      return length;
+    });
+    if (place === 'pattern' && first !== second)
+      throw refused(
+        `Patterns can be exchanged only between prompts with as many tokens, and prompts ${pair.join(' and ')} have ${first} and ${second}.`,
+      );
+  }
+  if (isInAttention(place)) widthAt(model, { layer: 0, place, head: 0 }, model.context);
+  for (const token of [...target.positive, ...target.negative]) checkToken(token, model, 'The target');
+}
+
+/** SAEs read the residual stream, what is added to it, or the outputs of all heads side by side. */
+export function checkSaeRows(rows: Float32Array, width: number, model: ModelLimits): void {
+  const { headWidth = 0 } = model;
+  if (width !== model.width && width !== model.heads * headWidth)
+    throw refused(`The SAE is ${width} wide, and the model ${model.width}. It belongs to another model.`);
   if (rows.length % width !== 0) {
     throw refused(`${rows.length} numbers are no rows of ${width}. Give activations of this model, row by row.`);
   }
@@ -52,9 +83,11 @@ function checkTexts({ prompts, variants }: Texts, model: ModelLimits): void {
     const tokens = prompts[prompt];
     if (!tokens) throw refused(`A variant is of prompt ${prompt}, and there are ${prompts.length}, counted from 0.`);
     for (const intervention of interventions) {
-      checkPoint(intervention.point, model);
-      checkPositions(intervention.positions, prompt, tokens.length);
-      checkVectors(intervention, model.width);
+      const { point, positions } = intervention;
+      checkPoint(point, model);
+      checkPositions(positions, prompt, tokens.length);
+      checkVectors(intervention, widthAt(model, point, tokens.length));
+      if (point.place === 'pattern') checkPattern(intervention, tokens.length);
     }
   }
 }
@@ -73,9 +106,24 @@ function checkToken(token: number, { vocabulary }: ModelLimits, where: string): 
   throw refused(`${where} has token ${token}; ${range}. Use the tokenizer that belongs to the model.`);
 }
 
-function checkPoint({ layer }: HookPoint, { layers }: ModelLimits): void {
-  if (Number.isInteger(layer) && layer >= 0 && layer < layers) return;
-  throw refused(`There is no layer ${layer}. The model has layers 0 to ${layers - 1}.`);
+function checkPoint(point: HookPoint, model: ModelLimits): void {
+  const { layer } = point;
+  if (!(Number.isInteger(layer) && layer >= 0 && layer < model.layers))
+    throw refused(`There is no layer ${layer}. The model has layers 0 to ${model.layers - 1}.`);
+  if (!isInAttention(point.place) && point.head !== undefined)
+    throw refused(`${formatHookPoint(point)} is of no head, and head ${point.head} is asked for. Heads have hook_z.`);
+  widthAt(model, point, model.context);
+}
+
+function checkPattern(intervention: Intervention, length: number): void {
+  const where = formatHookPoint(intervention.point);
+  if (intervention.kind !== 'set' && intervention.kind !== 'add')
+    throw refused(
+      `${where} takes no ${intervention.kind}: its rows are distributions, and have no directions. Set a row.`,
+    );
+  if (intervention.kind === 'add') return;
+  for (const position of resolvePositions(intervention.positions, length))
+    checkPatternRow(intervention.vector, position, where);
 }
 
 function checkInPrompts(positions: Positions, { prompts, variants }: Texts): void {
@@ -98,7 +146,7 @@ function checkVectors(intervention: Intervention, width: number): void {
   const where = `at ${formatHookPoint(intervention.point)}`;
   for (const [name, vector] of vectorsOf(intervention)) {
     if (vector.length !== width) {
-      throw refused(`The ${name} ${where} has ${vector.length} numbers, and the model is ${width} wide.`);
+      throw refused(`The ${name} ${where} has ${vector.length} numbers, and the model is ${width} wide there.`);
     }
     if (!vector.every(Number.isFinite)) throw refused(`The ${name} ${where} has a number that is not finite.`);
     if (name === 'direction' && vector.every((value) => value === 0)) {

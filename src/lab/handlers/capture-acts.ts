@@ -1,5 +1,6 @@
 /** Answers `capture_acts`: runs prompts in batches, and writes their activations straight to disk. */
 
+import { CuvetteError } from '../../errors.ts';
 import { runChecked } from '../causality/readings.ts';
 import type { HookPoint } from '../core/engine.ts';
 import type { LabContext } from '../core/lab.ts';
@@ -23,7 +24,8 @@ export const captureActsHandler = defineHandler(captureActs, async (resources, a
   const tokens = await tokenizePrompts(resources, prompts);
   const relative = [...new Set(positions.map(({ position }) => position))];
   const indices = tokens.map((one, i) => resolvePositions(relative, one.length, prompts[i]));
-  const { width, id, weights, tokenizer } = resources.model;
+  const { id, weights, tokenizer } = resources.model;
+  const width = commonWidth(layers, Math.max(...tokens.map(({ length }) => length)));
 
   const draft = await resources.store.captures.draft({
     points: layers.map(({ name }) => name),
@@ -32,7 +34,7 @@ export const captureActsHandler = defineHandler(captureActs, async (resources, a
     width,
   });
   try {
-    await fill(draft, resources, { tokens, layers, positions: relative }, context);
+    await fill(draft, resources, { tokens, layers, positions: relative, width }, context);
     const about = {
       prompts,
       ...(args.labels && { labels: args.labels }),
@@ -65,7 +67,8 @@ export const captureActsHandler = defineHandler(captureActs, async (resources, a
       position_indices: positions.map(({ position }) => indexOf(position)),
       n_input_tokens: record.tokenCounts.reduce((sum, count) => sum + count, 0),
       n_prompts: prompts.length,
-      d_model: width,
+      d_model: resources.model.width,
+      width,
       manifest_sha256: manifest.manifest_sha256,
     };
   } finally {
@@ -75,24 +78,25 @@ export const captureActsHandler = defineHandler(captureActs, async (resources, a
 
 async function fill(
   draft: CaptureDraft,
-  { engine, model }: LabResources,
-  what: { tokens: number[][]; layers: Layer[]; positions: number[] },
+  { engine }: LabResources,
+  what: { tokens: number[][]; layers: Layer[]; positions: number[]; width: number },
   { signal, progress }: LabContext,
 ): Promise<void> {
-  const { tokens, layers, positions } = what;
+  const { tokens, layers, positions, width } = what;
   const taps = layers.map(({ point }: { point: HookPoint }) => ({ point, positions }));
   const run = { engine, signal, advance: () => {} };
   let done = 0;
   for (const batch of batchesOf(tokens)) {
     const results = await runChecked(run, { prompts: pick(tokens, batch, 'prompt'), taps });
-    for (const [l, { name }] of layers.entries()) {
+    for (const [l, layer] of layers.entries()) {
       for (const [p, position] of positions.entries()) {
-        const rows = new Float32Array(batch.length * model.width);
+        const rows = new Float32Array(batch.length * width);
         for (const [row, { activations }] of results.entries()) {
-          const own = activations[l] ?? missing(`activations of ${name}, prompt`, batch[row]);
-          rows.set(rowAt(own, p, model.width), row * model.width);
+          const own = activations[l] ?? missing(`activations of ${layer.name}, prompt`, batch[row]);
+          // The rows of patterns are filled up with the weight of tokens that a shorter prompt does not have.
+          rows.set(rowAt(own, p, layer.width ?? own.length / positions.length), row * width);
         }
-        await draft.append(name, position, rows);
+        await draft.append(layer.name, position, rows);
       }
     }
     done += batch.length;
@@ -103,6 +107,17 @@ async function fill(
 function rowAt(rows: Float32Array, row: number, width: number): Float32Array {
   const found = rows.subarray(row * width, (row + 1) * width);
   return found.length === width ? found : missing('activation at position', row);
+}
+
+/** The numbers of every row of the capture: patterns have one for each token of the longest prompt. */
+function commonWidth(layers: readonly Layer[], longest: number): number {
+  const [first = missing('layer', 0), ...others] = layers.map(({ name, width = longest }) => ({ name, width }));
+  const other = others.find(({ width }) => width !== first.width);
+  if (!other) return first.width;
+  throw new CuvetteError(
+    'invalid_input',
+    `Rows of ${first.name} have ${first.width} numbers, and rows of ${other.name} ${other.width}. Capture them apart.`,
+  );
 }
 
 function distinct(layers: Layer[]): Layer[] {

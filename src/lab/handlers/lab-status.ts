@@ -23,6 +23,8 @@ export const statusHandler = defineHandler(status, async ({ model, store }) => {
     architecture: model.architecture,
     layers: model.layers,
     d_model: model.width,
+    heads: model.heads,
+    ...(model.headWidth !== undefined && { d_head: model.headWidth }),
     vocabulary: model.vocabulary,
     context: model.context,
     parameters: model.parameters,

@@ -1,7 +1,7 @@
 /** Parses layers as callers write them, and formats them for answers. */
 
 import type { HookPoint } from '../core/engine.ts';
-import { formatHookPoint, parseHookPoint } from '../core/hook-points.ts';
+import { formatHookPoint, isInAttention, parseHookPoint, widthAt } from '../core/hook-points.ts';
 import type { LabResources } from './resources.ts';
 
 export interface Layer {
@@ -10,10 +10,28 @@ export interface Layer {
   name: string;
   /** A block's number, where it is the residual stream after it. */
   shown: number | string;
+  /** The numbers of an activation there; of a pattern, undefined: as many as a prompt has tokens. */
+  width: number | undefined;
 }
 
 export function layerOf({ model }: Pick<LabResources, 'model'>, given: string | number): Layer {
   const point = parseHookPoint(given, model.layers);
   const name = formatHookPoint(point);
-  return { point, name, shown: point.place === 'resid_post' ? point.layer : name };
+  const width = widthAt(model, point, model.context);
+  return {
+    point,
+    name,
+    shown: point.place === 'resid_post' ? point.layer : name,
+    width: point.place === 'pattern' ? undefined : width,
+  };
+}
+
+/** The numbers of a direction at the layer; rejects a pattern, which has none. */
+export function directionWidth({ model }: Pick<LabResources, 'model'>, { point }: Layer): number {
+  return widthAt(model, point);
+}
+
+/** For messages on widths: where in the model, if it is not as wide as the model. */
+export function placeOf({ point, name }: Layer): string {
+  return isInAttention(point.place) ? ` at ${name}` : '';
 }

@@ -11,7 +11,7 @@ import { loadProbe } from '../primitives/train-probe.ts';
 import { norm } from '../statistics/vectors.ts';
 import { NO_BIAS, onlyNumber, type Probe, type ProbeFile, readProbeFile } from '../store/probes.ts';
 import { defineHandler } from './handler.ts';
-import { layerOf } from './layers.ts';
+import { directionWidth, type Layer, layerOf, placeOf } from './layers.ts';
 import { type LabResources, recorded } from './resources.ts';
 import { showProbe } from './show-probe.ts';
 
@@ -30,7 +30,7 @@ export const loadProbeHandler = defineHandler(loadProbe, async (resources, args,
   const layer = layerOf(resources, given);
   const position = args.position ?? file.position ?? USUAL_POSITION;
   parsePosition(position);
-  checkDirection(file.direction, resources);
+  checkDirection(file.direction, resources, layer);
   const probe: Probe = {
     id: args.probe_id,
     modelId: resources.model.id,
@@ -84,11 +84,12 @@ function readTorchProbe(path: string): ProbeFile {
   return { ...asFile([]), direction: direction.data, bias: bias ? onlyNumber(path, 'bias', bias.data) : NO_BIAS };
 }
 
-function checkDirection(direction: Float32Array, { model }: LabResources): void {
-  if (direction.length !== model.width)
+function checkDirection(direction: Float32Array, resources: LabResources, layer: Layer): void {
+  const width = directionWidth(resources, layer);
+  if (direction.length !== width)
     throw new CuvetteError(
       'invalid_input',
-      `The probe's direction has ${direction.length} numbers, and ${model.id} is ${model.width} wide. It is a probe of another model.`,
+      `The probe's direction has ${direction.length} numbers, and ${resources.model.id} is ${width} wide${placeOf(layer)}. It is a probe of another model or place.`,
     );
   if (direction.some((value) => !Number.isFinite(value)) || norm(direction) === 0)
     throw new CuvetteError('invalid_input', "The probe's direction is zero, or has numbers that are not finite.");

@@ -32,8 +32,9 @@ interface Steering {
 
 export const steerHandler = defineHandler(steer, async (resources, args, context) => {
   const prompts = promptsOf(args);
-  const { point, name, shown } = layerOf(resources, args.layer);
-  const direction = await findDirection(resources, args.direction_id, context);
+  const layer = layerOf(resources, args.layer);
+  const { point, name, shown } = layer;
+  const direction = await findDirection(resources, args.direction_id, layer, context);
   const tokens = await tokenizePrompts(resources, prompts);
   const notes: string[] = [];
 
@@ -47,7 +48,7 @@ export const steerHandler = defineHandler(steer, async (resources, args, context
     notes,
   );
   const random = createRandom(args.seed, 'random directions for steering');
-  const others = Array.from({ length: args.n_random }, () => scaled(random.direction(resources.model.width), added));
+  const others = Array.from({ length: args.n_random }, () => scaled(random.direction(direction.vector.length), added));
   const effects = await effectsOf(resources, steering, others, controls, context);
 
   context.progress('Generating');
@@ -113,13 +114,14 @@ function lengthOf(
 }
 
 async function meanNorm(
-  { engine, model }: LabResources,
+  { engine }: LabResources,
   tokens: number[][],
   point: HookPoint,
   { signal }: LabContext,
 ): Promise<number> {
   const rows = await readSite({ engine, signal, advance: () => {} }, tokens, { ...point, position: -1 });
-  return mean(tokens.map((_, row) => norm(rows.subarray(row * model.width, (row + 1) * model.width))));
+  const width = rows.length / tokens.length;
+  return mean(tokens.map((_, row) => norm(rows.subarray(row * width, (row + 1) * width))));
 }
 
 async function firstLogits(

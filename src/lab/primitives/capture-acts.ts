@@ -18,7 +18,9 @@ export const captureActs = definePrimitive({
       .array(fields.layer)
       .min(1)
       .max(1000)
-      .describe('Blocks (residual stream after them; -1: last), or names as blocks.3.hook_mlp_out.'),
+      .describe(
+        'Blocks (residual stream after them; -1: last), or names: blocks.3.hook_mlp_out, blocks.3.attn.hook_z[HEAD], .attn.hook_pattern[HEAD].',
+      ),
     positions: z
       .array(fields.position)
       .min(1)
@@ -39,6 +41,8 @@ export const captureActs = definePrimitive({
     n_input_tokens: z.number(),
     n_prompts: z.number(),
     d_model: z.number(),
+    /** Of each row: that of the model, of a head, or for patterns the tokens of the longest prompt. */
+    width: z.number(),
     manifest_sha256: fields.manifest,
   }),
 });

@@ -24,6 +24,10 @@ export const status = definePrimitive({
     architecture: z.string(),
     layers: z.number(),
     d_model: z.number(),
+    /** Of each layer; a lab of an earlier version does not tell. */
+    heads: z.number().optional(),
+    /** Absent where heads cannot be told apart. */
+    d_head: z.number().optional(),
     vocabulary: z.number(),
     context: z.number(),
     parameters: z.number(),

@@ -29,7 +29,7 @@ export const steer = definePrimitive({
   name: 'steer',
   title: 'Steer',
   description:
-    "Add alpha × a probe's direction to the residual stream from the last prompt token on, and compare with the model as it is, and with random directions of equal length: logits, generations, damage on neutral text.",
+    "Add alpha × a probe's direction to the residual stream, or a head's output, from the last prompt token on, and compare with the model as it is, and with random directions of equal length: logits, generations, damage on neutral text.",
   route: { method: 'POST', path: '/steer' },
   effect: 'reads',
   input: z.object({

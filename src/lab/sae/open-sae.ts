@@ -107,7 +107,7 @@ function listed(names: string[]): string {
   return names.length <= 10 ? names.join(', ') : `${names.slice(0, 10).join(', ')} and ${names.length - 10} more`;
 }
 
-/** Undefined for hook points that the lab does not have, such as the output of single heads. */
+/** Undefined for hook points that the lab does not have, such as the inputs of an MLP. */
 function hookPointOf(name: string): HookPoint | undefined {
   try {
     return parseHookPoint(name);

@@ -4,6 +4,10 @@ import type { ModelFiles } from '../../../src/lab/models/open-model.ts';
 
 /** What each block adds and makes, and the logits, at all positions; each one row by row. */
 export interface PlainRun {
+  /** For each layer and position: for each head its weights for all tokens. */
+  patterns: number[][][][];
+  /** For each layer and position: the outputs of all heads, side by side. */
+  z: number[][][];
   attention: number[][][];
   mlp: number[][][];
   residuals: number[][][];
@@ -12,7 +16,7 @@ export interface PlainRun {
 
 export function plainForward(model: ModelFiles, tokens: readonly number[]): PlainRun {
   const { spec } = model;
-  const run: PlainRun = { attention: [], mlp: [], residuals: [], logits: [] };
+  const run: PlainRun = { patterns: [], z: [], attention: [], mlp: [], residuals: [], logits: [] };
   const embedding = rows('embedding');
   const learned = spec.positions.kind === 'learned' ? rows('positions') : undefined;
   let stream = tokens.map((token, position) =>
@@ -51,18 +55,23 @@ export function plainForward(model: ModelFiles, tokens: readonly number[]): Plai
     const keys = read.map(turn('key'));
     const values = read.map((row) => project('value', row));
     const shared = spec.heads / spec.keyValueHeads;
-    return read.map((_, position) => {
+    const patterns: number[][][] = read.map(() => []);
+    const z = read.map((_, position) => {
       const mixed = Array.from({ length: spec.heads }, (_, number) => {
         const query = head(at(queries, position), number);
         const seen = keys.map((_, past) => past).filter((past) => past <= position && past > position - within);
         const scores = seen.map((past) => dot(query, head(at(keys, past), Math.floor(number / shared))));
         const weights = softmax(scores.map((score) => capped(score / Math.sqrt(spec.headWidth), spec.attentionCap)));
+        patterns[position]?.push(keys.map((_, past) => weights[seen.indexOf(past)] ?? 0));
         return seen
           .map((past, i) => scaled(head(at(values, past), Math.floor(number / shared)), weights[i] ?? 0))
           .reduce((sum, row) => add(sum, row));
       });
-      return linear(`${name}.attention.output`, mixed.flat());
+      return mixed.flat();
     });
+    run.patterns.push(patterns);
+    run.z.push(z);
+    return z.map((row) => linear(`${name}.attention.output`, row));
 
     function project(what: string, row: number[]): number[] {
       return linear(`${name}.attention.${what}`, row);

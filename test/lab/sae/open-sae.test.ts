@@ -33,7 +33,7 @@ describe('the metadata of an SAE file is read:', () => {
   test.each([
     ['saelens-standard', 'SAELens standard', 'blocks.3.hook_resid_pre', { layer: 3, place: 'resid_pre' }, 'gpt2-small'],
     ['saelens-old', 'SAELens standard', 'blocks.2.hook_resid_post', { layer: 2, place: 'resid_post' }, 'pythia-70m'],
-    ['saelens-hook-z', 'SAELens standard', 'blocks.2.attn.hook_z', undefined, 'pythia-70m'],
+    ['saelens-hook-z', 'SAELens standard', 'blocks.2.attn.hook_z', { layer: 2, place: 'z' }, 'pythia-70m'],
     [
       'gemma-scope-2b-pt-res',
       'Gemma Scope',

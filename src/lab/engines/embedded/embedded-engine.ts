@@ -35,6 +35,7 @@ export async function createEmbeddedEngine(options: EmbeddedEngineOptions): Prom
       layers: spec.layers,
       width: spec.width,
       heads: spec.heads,
+      headWidth: spec.headWidth,
       vocabulary: spec.vocabulary,
       context: spec.context,
       parameters,
@@ -59,7 +60,7 @@ export async function createEmbeddedEngine(options: EmbeddedEngineOptions): Prom
     },
 
     async encodeSae(sae, rows, signal) {
-      checkSaeRows(rows, sae.width, spec.width);
+      checkSaeRows(rows, sae.width, spec);
       const known = saeNumbers.get(sae);
       const number = known ?? saes++;
       saeNumbers.set(sae, number);

@@ -1,9 +1,11 @@
 /** Applies interventions to activations, and finds the first layer and position that they change. Components are computed in double precision. */
 
 import type { Intervention } from '../../core/engine.ts';
+import { formatHookPoint } from '../../core/hook-points.ts';
 import { missing } from '../../core/missing.ts';
 import { resolvePositions } from '../../core/positions.ts';
 import { dot } from '../../statistics/vectors.ts';
+import { checkPatternRow } from '../pattern-row.ts';
 import { addHook, depthOf, type Hook, pointNumber } from './sequence.ts';
 
 export interface Change {
@@ -35,8 +37,15 @@ export function addInterventions(
   for (const intervention of interventions) {
     const rows = positionsUpTo(intervention, length, end).filter((position) => position >= first);
     if (rows.length === 0) continue;
-    addHook(hooks, pointNumber(intervention.point), (row) => {
-      for (const position of rows) intervene(intervention, row(position - first));
+    const { point } = intervention;
+    addHook(hooks, pointNumber(point), (row, changed) => {
+      for (const position of rows) {
+        const x = row(position - first, point.head);
+        intervene(intervention, x);
+        if (point.place !== 'pattern') continue;
+        checkPatternRow(x, position, formatHookPoint(point));
+        changed(position - first, point.head ?? missing('head of', formatHookPoint(point)));
+      }
     });
   }
 }

@@ -5,9 +5,10 @@ import type { ModelSpec } from '../../models/architectures/model-spec.ts';
 import { type Batch, createBatches } from './batch.ts';
 import type { Heap } from './heap.ts';
 import type { PackedLayer, PackedWeights } from './packed-weights.ts';
-import type { KernelProgram, Norm, NormSettings, Rows } from './program.ts';
+import { createPatterns } from './patterns.ts';
+import type { KernelProgram, Norm, NormSettings, Reach, Rows } from './program.ts';
 import { createRotaryTable } from './rotary-table.ts';
-import { boundary, pointNumber, type Sequence } from './sequence.ts';
+import { boundary, pointNumber, type RowAt, type Sequence } from './sequence.ts';
 
 export interface Layers {
   /** Computes the layers before `depth`. The residual stream stays valid until the next call. */
@@ -37,10 +38,12 @@ export function createLayers(
   program: KernelProgram,
   checkAborted: () => void,
 ): Layers {
-  const { width, hidden } = spec;
+  const { width, hidden, headWidth } = spec;
+  const zWidth = spec.heads * headWidth;
   const batches = createBatches(spec, heap);
   const rotaryTable = createRotaryTable(spec.positions, spec.context, heap);
   const windowTable = spec.windowPositions && createRotaryTable(spec.windowPositions, spec.context, heap);
+  const patterns = createPatterns(spec, heap, program);
   const normSettings: NormSettings = { width, epsilon: spec.normEpsilon, takesMean: spec.norm === 'layer' };
 
   return {
@@ -93,9 +96,20 @@ export function createLayers(
         const read = normalized(rows.residual, packed.attentionNorm, count, rows.normed);
         program.multiply(read, count, packed.queryKeyValue, rows.heads);
         program.prepareHeads(rows.heads, count, spec, turns, norms, tables, layer);
-        program.attend(rows.heads, count, spec, reach, rows.attended, tables, layer);
+        attendWithHooks({ tables, ...rows }, layer, reach, count);
+        runHooks(pointNumber({ layer, place: 'z' }), rows.attended, undefined, headsOf);
         program.multiply(rows.attended, count, packed.output, rows.attentionOut);
         normalized(rows.attentionOut, packed.attentionAfterNorm, count, rows.attentionOut);
+      }
+
+      function attendWithHooks({ tables, heads, attended }: Batch, layer: number, reach: Reach, count: number): void {
+        const hooks = hooksAt(pointNumber({ layer, place: 'pattern' }));
+        if (hooks.length === 0) return program.attend(heads, count, spec, reach, attended, tables, layer);
+        const located = hooks.map(({ sequence, ...rest }) => {
+          const end = sequence.first + sequence.tokens.length;
+          return { ...rest, row: firstRows.get(sequence) ?? missing('first row of a sequence'), end };
+        });
+        patterns.attend({ heads, attended, tables, layer, reach, count }, located);
       }
 
       /** Writes the residual stream of sequences that start at this layer: embeddings of tokens, or a copy of a cached one. */
@@ -112,15 +126,26 @@ export function createLayers(
         }
       }
 
-      function runHooks(point: number, rows: Rows, isThere = ({ start }: Sequence) => boundary(start) <= point): void {
-        const calling = (hooked.get(point) ?? []).filter(isThere);
+      /** `rowOf` gives a row by the address of the sequence's first. */
+      function runHooks(
+        point: number,
+        rows: Rows,
+        isThere?: (sequence: Sequence) => boolean,
+        rowOf: (first: number, stride: number) => RowAt = rowsOfWidth,
+      ): void {
+        const calling = hooksAt(point, isThere);
         if (calling.length === 0) return;
         program.run();
-        for (const sequence of calling) {
-          const address = addressOf(rows, sequence);
-          const row = (index: number) => heap.floats(address + index * rows.stride, width);
-          for (const runHooks of sequence.hooks.get(point) ?? []) runHooks(row);
+        for (const { sequence, hooks } of calling) {
+          const row = rowOf(addressOf(rows, sequence), rows.stride);
+          for (const hook of hooks) hook(row, () => {});
         }
+      }
+
+      /** The sequences at work that have hooks at a point. */
+      function hooksAt(point: number, isThere = ({ start }: Sequence) => boundary(start) <= point) {
+        const calling = (hooked.get(point) ?? []).filter(isThere);
+        return calling.map((sequence) => ({ sequence, hooks: sequence.hooks.get(point) ?? [] }));
       }
 
       function addressOf(rows: Rows, sequence: Sequence): number {
@@ -128,6 +153,18 @@ export function createLayers(
       }
     },
   };
+
+  function rowsOfWidth(first: number, stride: number): RowAt {
+    return (index) => heap.floats(first + index * stride, width);
+  }
+
+  /** The outputs of all heads of a row, or of one. */
+  function headsOf(first: number, stride: number): RowAt {
+    return (index, head) => {
+      const address = first + index * stride;
+      return head === undefined ? heap.floats(address, zWidth) : heap.floats(address + head * headWidth * 4, headWidth);
+    };
+  }
 
   function feedForward(batch: Batch, packed: PackedLayer, count: number): void {
     const read = normalized(batch.residual, packed.mlpNorm, count, batch.normed);

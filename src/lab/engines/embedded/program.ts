@@ -39,6 +39,12 @@ export interface Tables {
   sequences: number;
 }
 
+/** Weights of attention: for each row of the batch one head after the other, each with a weight for each position of the text. */
+export interface PatternRows extends Rows {
+  /** Bytes from one head to the next. */
+  headStride: number;
+}
+
 /** Operations are collected, and performed in order when `run` is called. */
 export interface KernelProgram {
   multiply(from: Rows, count: number, matrix: PackedMatrix, to: Rows): void;
@@ -52,7 +58,28 @@ export interface KernelProgram {
     tables: Tables,
     layer: number,
   ): void;
-  attend(batch: Rows, count: number, heads: Heads, reach: Reach, to: Rows, tables: Tables, layer: number): void;
+  /** With `patterns`, the weights are written there, too. */
+  attend(
+    batch: Rows,
+    count: number,
+    heads: Heads,
+    reach: Reach,
+    to: Rows,
+    tables: Tables,
+    layer: number,
+    patterns?: PatternRows,
+  ): void;
+  /** Computes the outputs of some rows' heads again, from weights in `patterns`. `rows` is the address of a table with a row and a head for each. */
+  mixPatterns(
+    batch: Rows,
+    changed: { rows: number; count: number },
+    heads: Heads,
+    reach: Reach,
+    to: Rows,
+    tables: Tables,
+    layer: number,
+    patterns: PatternRows,
+  ): void;
   activate(rows: Rows, count: number, width: number, activation: number, gated: boolean): void;
   add(to: Rows, from: Rows, count: number, width: number): void;
   embed(to: Rows, count: number, embedding: PackedMatrix, positions: Rows | undefined, options: EmbedOptions): void;
@@ -122,6 +149,7 @@ const KINDS = {
   measureLogits: 7,
   compareLogits: 8,
   cap: 9,
+  mixPatterns: 10,
 };
 /** As in `kernel/heads.as`. */
 const NORMS_OVER: Record<QueryKeyNorm, number> = { shared: 0, each: 1, whole: 2 };
@@ -173,11 +201,11 @@ export function createProgram(kernel: Kernel, heap: Heap, scratch: number): Kern
         ...(rotary.long ? [rotary.long.beyond, rotary.long.away] : [0, 0]),
       ]);
     },
-    attend(batch, count, { heads, keyValueHeads, headWidth }, { window, cap }, to, tables, layer) {
-      push('attend', items(count) * heads, [
-        ...[batch.address, batch.stride, count, heads, keyValueHeads, headWidth, to.address, to.stride],
-        ...[bitsOf(1 / Math.sqrt(headWidth)), window, tables.rows, tables.sequences, layer, bitsOf(cap)],
-      ]);
+    attend(batch, count, heads, reach, to, tables, layer, patterns = NO_PATTERNS) {
+      push('attend', items(count) * heads.heads, attention(batch, count, heads, reach, to, tables, layer, patterns));
+    },
+    mixPatterns(batch, { rows, count }, heads, reach, to, tables, layer, patterns) {
+      push('mixPatterns', count, attention(batch, rows, heads, reach, to, tables, layer, patterns));
     },
     activate(rows, count, width, activation, gated) {
       push('activate', items(count), [rows.address, rows.stride, count, width, activation, Number(gated)]);
@@ -221,8 +249,29 @@ function items(rows: number): number {
   return Math.ceil(rows / ROWS_PER_ITEM);
 }
 
+/** The fields that both operations of attention have. `rows` is how many there are, or the address of a table of some. */
+function attention(
+  batch: Rows,
+  rows: number,
+  { heads, keyValueHeads, headWidth }: Heads,
+  { window, cap }: Reach,
+  to: Rows,
+  tables: Tables,
+  layer: number,
+  patterns: PatternRows,
+): number[] {
+  return [
+    ...[batch.address, batch.stride, rows, heads, keyValueHeads, headWidth, to.address, to.stride],
+    ...[bitsOf(1 / Math.sqrt(headWidth)), window, tables.rows, tables.sequences, layer, bitsOf(cap)],
+    ...[patterns.address, patterns.stride, patterns.headStride],
+  ];
+}
+
 /** Tells the kernel that a model has no learned positions. */
 const NO_ROWS: Rows = { address: 0, stride: 0 };
+
+/** Tells the kernel to write no weights. */
+const NO_PATTERNS: PatternRows = { ...NO_ROWS, headStride: 0 };
 
 const oneFloat = new Float32Array(1);
 const itsBits = new Uint32Array(oneFloat.buffer);

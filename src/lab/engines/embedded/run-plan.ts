@@ -1,6 +1,7 @@
 /** Plans one variant of a run: what it copies from the unmodified prompt, what it computes itself, and which activations are read where. */
 
 import type { ForwardRequest, HookPoint, Variant } from '../../core/engine.ts';
+import { widthAt } from '../../core/hook-points.ts';
 import { resolvePositions } from '../../core/positions.ts';
 import type { BaseNeed } from './base-runs.ts';
 import { addInterventions, type Change, firstChange } from './interventions.ts';
@@ -21,7 +22,7 @@ export interface RunPlan {
 
 /** Adds to `need` what the variant needs of the unmodified prompt. */
 export function planVariant({ spec, heap }: Model, variant: Variant, request: ForwardRequest, need: BaseNeed): RunPlan {
-  const { width, layers } = spec;
+  const { layers } = spec;
   const { cached } = need;
   const { tokens } = cached;
   const change = observedChange(variant, request, tokens.length, layers);
@@ -35,6 +36,7 @@ export function planVariant({ spec, heap }: Model, variant: Variant, request: Fo
 
   const activations = (request.taps ?? []).map(({ point, positions }) => {
     const resolved = resolvePositions(positions, tokens.length);
+    const width = widthAt(spec, point, tokens.length);
     const activation = new Float32Array(resolved.length * width);
     const slots = resolved.map((position, i) => ({
       position,
@@ -51,19 +53,20 @@ export function planVariant({ spec, heap }: Model, variant: Variant, request: Fo
   return { tokens, change, hooks, activations, takeFromBase };
 
   function planReading(point: HookPoint, slots: readonly Slot[], first: number): void {
-    if (slots.length > 0) addHook(hooks, pointNumber(point), reading(slots, first));
+    if (slots.length > 0) addHook(hooks, pointNumber(point), reading(slots, first, point.head));
   }
 
   function planTaking(point: HookPoint, slots: readonly Slot[]): void {
     if (slots.length === 0) return;
     const layer = residualLayer(point);
     if (layer === undefined) {
-      need.reads.push({ point, hook: reading(slots, 0) });
+      need.reads.push({ point, hook: reading(slots, 0, point.head) });
       return;
     }
     need.residuals.add(layer);
     takeFromBase.push(() => {
-      for (const { position, target } of slots) target.set(heap.floats(residualRow(cached, layer, position), width));
+      for (const { position, target } of slots)
+        target.set(heap.floats(residualRow(cached, layer, position), target.length));
     });
   }
 }
@@ -101,8 +104,8 @@ function residualLayer({ layer, place }: HookPoint): number | undefined {
   return place === 'resid_post' ? layer + 1 : undefined;
 }
 
-function reading(slots: readonly Slot[], first: number): Hook {
+function reading(slots: readonly Slot[], first: number, head: number | undefined): Hook {
   return (row) => {
-    for (const { position, target } of slots) target.set(row(position - first));
+    for (const { position, target } of slots) target.set(row(position - first, head));
   };
 }

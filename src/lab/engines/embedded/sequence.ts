@@ -34,19 +34,23 @@ export interface SharedStore extends KeyValueStore {
   changesAt: number;
 }
 
-/** Reads or changes activations of the sequence: `row` gives them by row number, from 0. */
-export type Hook = (row: (index: number) => Float32Array) => void;
+/** Reads or changes activations of the sequence, and says which heads' patterns it has changed: what is computed from those is computed again. */
+export type Hook = (row: RowAt, changed: (index: number, head: number) => void) => void;
 
-const PLACES: Record<HookPlace, number> = { resid_pre: 0, attn_out: 1, mlp_out: 2, resid_post: 3 };
+/** Gives an activation by row number, from 0; of a head, where the point has one. */
+export type RowAt = (index: number, head?: number) => Float32Array;
+
+const PLACES: Record<HookPlace, number> = { resid_pre: 0, pattern: 1, z: 2, attn_out: 3, mlp_out: 4, resid_post: 5 };
+const PLACES_PER_LAYER = 6;
 
 /** Hook points are numbered in the order in which the forward pass reaches them. */
 export function pointNumber({ layer, place }: HookPoint): number {
-  return layer * 4 + PLACES[place];
+  return layer * PLACES_PER_LAYER + PLACES[place];
 }
 
 /** The number of the residual stream before a layer, or after the last for `layer` = the number of layers. */
 export function boundary(layer: number): number {
-  return layer * 4;
+  return layer * PLACES_PER_LAYER;
 }
 
 /** How many layers must be computed to reach a point. */

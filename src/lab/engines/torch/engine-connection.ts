@@ -29,6 +29,7 @@ const Model = z.object({
   layers: count,
   width: count,
   heads: count,
+  headWidth: count.optional(),
   vocabulary: count,
   context: count,
   parameters: count,

@@ -1,6 +1,17 @@
 /** Encodes requests of the engine interface for the Python side, and decodes the tables that come back. A vector that several interventions share is sent once. */
 
-import type { ForwardRequest, GenerateRequest, Intervention, Positions, VariantResult } from '../../core/engine.ts';
+import type {
+  AttributionRequest,
+  AttributionResult,
+  ForwardRequest,
+  GenerateRequest,
+  HookPoint,
+  Intervention,
+  ModelDescription,
+  Positions,
+  VariantResult,
+} from '../../core/engine.ts';
+import { isInAttention, widthAt } from '../../core/hook-points.ts';
 import { missing } from '../../core/missing.ts';
 import { resolvePositions } from '../../core/positions.ts';
 import { createRandom } from '../../statistics/random.ts';
@@ -11,14 +22,14 @@ interface Message {
   tensors: Tensor[];
 }
 
-export function encodeRun(request: ForwardRequest, width: number): Message {
+export function encodeRun(request: ForwardRequest): Message {
   const { prompts, taps = [], logits, surprise = false } = request;
-  const vectors = createVectorTable(width);
+  const vectors = createVectorTable();
   const header = {
     do: 'run',
     lengths: prompts.map(({ length }) => length),
     variants: variantsOf(request, vectors),
-    taps: taps.map(({ point, positions }) => [point.layer, point.place, positions]),
+    taps: taps.map(({ point, positions }) => [point.layer, point.place, positions, headOf(point)]),
     logits: logits?.positions ?? null,
     surprise,
   };
@@ -27,9 +38,9 @@ export function encodeRun(request: ForwardRequest, width: number): Message {
   return { header, tensors: [tokensOf(prompts), vectors.tensor(), ...tokens] };
 }
 
-export function encodeGenerate(request: GenerateRequest, width: number): Message {
+export function encodeGenerate(request: GenerateRequest): Message {
   const { prompts, maxNewTokens, temperature = 0, seed = 0 } = request;
-  const vectors = createVectorTable(width);
+  const vectors = createVectorTable();
   const header = {
     do: 'generate',
     lengths: prompts.map(({ length }) => length),
@@ -41,28 +52,58 @@ export function encodeGenerate(request: GenerateRequest, width: number): Message
   return { header, tensors: [tokensOf(prompts), vectors.tensor(), drawsOf(texts, maxNewTokens, seed)] };
 }
 
+export function encodeAttribution({ prompts, pairs, place, positions, target }: AttributionRequest): Message {
+  const header = { do: 'attribute', lengths: prompts.map(({ length }) => length), pairs, place, positions, ...target };
+  return { header, tensors: [tokensOf(prompts)] };
+}
+
+export function decodeAttribution(
+  { pairs, place, positions }: AttributionRequest,
+  [changes, margins]: readonly Numbers[],
+  { layers, heads }: ModelDescription,
+): AttributionResult {
+  const sites = layers * (isInAttention(place) ? heads : 1) * positions.length;
+  return {
+    changes: createTaking(changes)(2 * pairs.length * sites),
+    margins: createTaking(margins)(2 * pairs.length),
+  };
+}
+
 /** The tables are those of the taps, then logits, log-probabilities and divergences. In each, the rows of one variant follow those of the other. */
 export function decodeRun(
   { prompts, variants, taps = [], logits, surprise }: ForwardRequest,
   tables: readonly Numbers[],
-  { width, vocabulary }: { width: number; vocabulary: number },
+  model: Pick<ModelDescription, 'width' | 'heads' | 'headWidth' | 'vocabulary'>,
 ): VariantResult[] {
   const [logitsTable = createTaking(), logProbabilities = createTaking(), divergences = createTaking()] = tables
     .slice(taps.length)
     .map(createTaking);
-  const tapped = taps.map(({ positions }, i) => ({ positions, take: createTaking(tables[i]) }));
-  const columns = logits?.tokens?.length ?? vocabulary;
+  const tapped = taps.map((tap, i) => ({ ...tap, take: createTaking(tables[i]) }));
+  const columns = logits?.tokens?.length ?? model.vocabulary;
+  const longest = Math.max(0, ...prompts.map(({ length }) => length));
   return (variants ?? prompts.map((_, prompt) => ({ prompt }))).map(({ prompt }): VariantResult => {
     const { length } = prompts[prompt] ?? missing('prompt', prompt);
     const rows = (positions: Positions) => resolvePositions(positions, length).length;
     return {
-      activations: tapped.map(({ positions, take }) => take(rows(positions) * width)),
+      activations: tapped.map(({ point, positions, take }) => {
+        // Rows of patterns come with as many columns as the longest prompt has tokens.
+        const found = take(rows(positions) * widthAt(model, point, longest));
+        return point.place === 'pattern' ? cutRows(found, longest, length) : found;
+      }),
       ...(logits && { logits: logitsTable(rows(logits.positions) * columns) }),
       ...(surprise && {
         surprise: { logProbabilities: logProbabilities(length - 1), divergences: divergences(length) },
       }),
     };
   });
+}
+
+/** The first `kept` columns of a matrix. */
+function cutRows(matrix: Float32Array, columns: number, kept: number): Float32Array {
+  const rows = new Float32Array((matrix.length / columns) * kept);
+  for (let from = 0, to = 0; from < matrix.length; from += columns, to += kept)
+    rows.set(matrix.subarray(from, from + kept), to);
+  return rows;
 }
 
 /** Returns a function that takes the next numbers of a table. */
@@ -81,7 +122,8 @@ interface VectorTable {
   tensor(): Tensor;
 }
 
-function createVectorTable(width: number): VectorTable {
+/** Vectors of several widths are filled up with zeros to that of the widest. */
+function createVectorTable(): VectorTable {
   const numbers = new Map<Float32Array, number>();
   return {
     number(vector) {
@@ -90,6 +132,7 @@ function createVectorTable(width: number): VectorTable {
       return known;
     },
     tensor() {
+      const width = Math.max(0, ...[...numbers.keys()].map(({ length }) => length));
       const data = new Float32Array(numbers.size * width);
       for (const [vector, number] of numbers) data.set(vector, number * width);
       return { shape: [numbers.size, width], data };
@@ -107,7 +150,7 @@ function encode(intervention: Intervention, vectors: VectorTable): (string | num
   const { point, positions, kind } = intervention;
   const encoded = (what: string, vector: Float32Array, source?: Float32Array) => [
     ...[point.layer, point.place, what, positions],
-    ...[vectors.number(vector), source ? vectors.number(source) : -1],
+    ...[vectors.number(vector), source ? vectors.number(source) : -1, headOf(point)],
   ];
   switch (kind) {
     case 'add':
@@ -118,6 +161,11 @@ function encode(intervention: Intervention, vectors: VectorTable): (string | num
     case 'interchange':
       return encoded(intervention.part, intervention.direction, intervention.source);
   }
+}
+
+/** The number of the head, or what stands for all of them. */
+function headOf({ head = -1 }: HookPoint): number {
+  return head;
 }
 
 function tokensOf(prompts: ForwardRequest['prompts']): Tensor {

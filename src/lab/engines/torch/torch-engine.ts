@@ -14,10 +14,10 @@ import type { Engine, ModelDescription } from '../../core/engine.ts';
 import type { Sae } from '../../core/sae.ts';
 import { hashesOfModel } from '../../models/hashes.ts';
 import { activateSae, prepareSaeInput } from '../../sae/encode.ts';
-import { checkGenerate, checkRun, checkSaeRows } from '../check-request.ts';
+import { checkAttribution, checkGenerate, checkRun, checkSaeRows } from '../check-request.ts';
 import { createCodeRunner } from './code-runner.ts';
 import { type EngineConnection, openEngineConnection, type TorchAnswer } from './engine-connection.ts';
-import { decodeRun, encodeGenerate, encodeRun } from './requests.ts';
+import { decodeAttribution, decodeRun, encodeAttribution, encodeGenerate, encodeRun } from './requests.ts';
 import { readFailure, startupCode, type TorchSettings } from './startup.ts';
 import { createTorchInterpreter, type TorchInterpreter, type TorchInterpreterOptions } from './torch-interpreter.ts';
 import type { Tensor } from './wire.ts';
@@ -150,20 +150,27 @@ export async function createTorchEngine(options: TorchEngineOptions): Promise<To
 
     async run(request, signal) {
       checkRun(request, description);
-      const { header, tensors } = encodeRun(request, description.width);
+      const { header, tensors } = encodeRun(request);
       const answer = await ask(header, tensors, signal);
       return decodeRun(request, answer.tensors, description);
     },
 
     async generate(request, signal) {
       checkGenerate(request, description);
-      const { header, tensors } = encodeGenerate(request, description.width);
+      const { header, tensors } = encodeGenerate(request);
       const { answer } = await ask(header, tensors, signal);
       return Generated.parse(answer).generated;
     },
 
+    async attribute(request, signal) {
+      checkAttribution(request, description);
+      const { header, tensors } = encodeAttribution(request);
+      const answer = await ask(header, tensors, signal);
+      return decodeAttribution(request, answer.tensors, description);
+    },
+
     async encodeSae(sae, rows, signal) {
-      checkSaeRows(rows, sae.width, description.width);
+      checkSaeRows(rows, sae.width, description);
       const input = prepareSaeInput(sae, rows);
       const features = new Float32Array((rows.length / sae.width) * sae.features);
       const most = Math.max(1, Math.floor(PRODUCTS / 4 / sae.features)) * sae.width;

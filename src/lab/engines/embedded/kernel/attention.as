@@ -7,7 +7,8 @@ import { exponential, highest, loadSome, multiplyAdd, storeSome, sumOf, sumOfPai
 
 /**
  * Fields: queries, keys and values of each row, side by side; stride, rows, heads, key-value heads, head width, to, its stride, scale of the
- * scores, window or 0, rows' table, sequences' table, layer, soft cap of the scores or 0. An item is some rows of one head.
+ * scores, window or 0, rows' table, sequences' table, layer, soft cap of the scores or 0, where to write weights or 0, its stride, its stride between
+ * heads. An item is some rows of one head.
  */
 export function attend(operation: usize, item: i32, scratch: usize): void {
   const rows = <i32>field(operation, 2);
@@ -15,10 +16,16 @@ export function attend(operation: usize, item: i32, scratch: usize): void {
   const head = item % heads;
   const first = (item / heads) * ROWS_PER_ITEM;
   const end = min(first + ROWS_PER_ITEM, rows);
-  for (let row = first; row < end; row++) attendRow(operation, row, head, scratch);
+  for (let row = first; row < end; row++) attendRow(operation, row, head, scratch, false);
 }
 
-function attendRow(operation: usize, row: i32, head: i32, scratch: usize): void {
+/** The same fields, but in place of the rows a table with a row and a head for each item, whose weights are given and not computed. */
+export function mixPatterns(operation: usize, item: i32, scratch: usize): void {
+  const entry = field(operation, 2) + (<usize>item << 3);
+  attendRow(operation, load<i32>(entry), load<i32>(entry, 4), scratch, true);
+}
+
+function attendRow(operation: usize, row: i32, head: i32, scratch: usize, isGiven: bool): void {
   const batch = field(operation, 0);
   const stride = field(operation, 1);
   const heads = field(operation, 3);
@@ -45,17 +52,31 @@ function attendRow(operation: usize, row: i32, head: i32, scratch: usize): void 
     ? own + keyHead * (ownValuesAway / keyHeads)
     : batch + sequenceRow(sequence) * stride + (heads + keyHead) * headBytes;
 
-  const start = window && position >= window ? position - window + 1 : 0;
+  // Weights that are given may be of any position, also of one before the window.
+  const start = !isGiven && window && position >= window ? position - window + 1 : 0;
   const count = position + 1 - start;
   const sharedCount = max(shared - start, 0);
   const sharedFrom = sharedAt + <usize>min(start, shared) * headBytes;
   const ownFrom = ownAt + <usize>max(start - shared, 0) * ownStride;
   const rest = scratch + (<usize>sharedCount << 2);
 
-  score(query, sharedFrom, headBytes, sharedCount, headWidth, scratch);
-  score(query, ownFrom, ownStride, count - sharedCount, headWidth, rest);
-  if (cap) capSome(scratch, count, scale, cap);
-  const total = soften(scratch, count, cap ? 1 : scale);
+  const patterns = field(operation, 14);
+  const pattern = patterns + <usize>row * field(operation, 15) + <usize>head * field(operation, 16);
+  const seen = pattern + (<usize>start << 2);
+  let total: f32 = 1;
+  if (isGiven) {
+    memory.copy(scratch, seen, <usize>count << 2);
+  } else {
+    score(query, sharedFrom, headBytes, sharedCount, headWidth, scratch);
+    score(query, ownFrom, ownStride, count - sharedCount, headWidth, rest);
+    if (cap) capSome(scratch, count, scale, cap);
+    total = soften(scratch, count, cap ? 1 : scale);
+  }
+  if (patterns && !isGiven) {
+    memory.fill(pattern, 0, field(operation, 16));
+    memory.copy(seen, scratch, <usize>count << 2);
+    divide(seen, count, total);
+  }
   memory.fill(to, 0, headBytes);
   mix(scratch, sharedFrom + sharedValuesAway, headBytes, sharedCount, headWidth, to);
   mix(rest, ownFrom + ownValuesAway, ownStride, count - sharedCount, headWidth, to);

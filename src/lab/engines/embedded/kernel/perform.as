@@ -1,7 +1,7 @@
 /** One item of an operation of any kind. The numbers of kinds are those of `operations.ts`. */
 
 import { activate, capRows } from './activation';
-import { attend } from './attention';
+import { attend, mixPatterns } from './attention';
 import { compareLogits, measureLogits } from './surprise';
 import { prepareHeads } from './heads';
 import { multiply } from './matmul';
@@ -21,5 +21,6 @@ export function perform(operation: usize, item: i32, scratch: usize): void {
     case 7: return measureLogits(operation, item);
     case 8: return compareLogits(operation, item);
     case 9: return capRows(operation, item);
+    case 10: return mixPatterns(operation, item, scratch);
   }
 }
