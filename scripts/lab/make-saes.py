@@ -8,11 +8,16 @@ Each case has its files as its own library saves them, and reference.json beside
 features, and what the features decode to. Those are computed here as the sources of the libraries do, and not as
 Cuvette does: SAELens 6 (sae_lens/saes), dictionary_learning (dictionary.py, trainers), sparsify (sparse_coder.py,
 fused_encoder.py), Language-Model-SAEs (the loader of 2024 for Llama Scope, sae.py of 2025 for the distilled models),
-Gemma Scope's notebook, circuit-tracer (transcoder).
+Gemma Scope's notebook, circuit-tracer (transcoder), OpenAI's sparse_autoencoder (model.py), Goodfire's model cards.
+check-saes.py compares them with what those libraries compute that can be installed.
 
-Where libraries differ, the one that trained the SAE counts. Two such places:
+test/lab/fixtures/saes-refused has .pt files that are not to be read.
+
+Where libraries differ, the one that trained the SAE counts. Three such places:
 - Llama Scope: the threshold is compared with a feature after scales and lengths of decoder rows are folded in.
   SAELens multiplies the threshold by the input's scale and leaves the lengths out, which are 1.5 on average there.
+- dictionary_learning: until 0.1.0, encode() multiplied features of gated and JumpReLU SAEs by the norms of decoder
+  rows; since then it does not, and from_pretrained() does so for AutoEncoder instead.
 - Gemma Scope 2: the affine skip connection is multiplied from the right, as in circuit-tracer; SAELens transposes it.
 """
 
@@ -25,6 +30,7 @@ import torch
 from safetensors.torch import save_file
 
 OUT = Path(__file__).resolve().parents[2] / "test" / "lab" / "fixtures" / "saes"
+REFUSED = OUT.parent / "saes-refused"
 WIDTH, FEATURES, ROWS, K = 8, 24, 5, 4
 
 
@@ -37,6 +43,10 @@ def main():
     dictionary_learning()
     sparsify()
     circuit_tracer()
+    older_dictionary_learning()
+    openai()
+    goodfire()
+    refused()
 
 
 def weights(output=WIDTH):
@@ -273,15 +283,18 @@ def llama_scope():
 # dictionary_learning
 
 
+def dictionary_learning_case(name, dict_class, state, features_of, decode, config=True, trainer=None):
+    x = activations()
+    f = features_of(x)
+    files = {"ae.pt": state}
+    if config:
+        files["config.json"] = {"trainer": {"dict_class": dict_class, "activation_dim": WIDTH, "dict_size": FEATURES, "layer": 4,
+                                            "lm_name": "EleutherAI/pythia-70m-deduped", **(trainer or {})}, "buffer": {"ctx_len": 128}}
+    write(name, files, x, f, decode(f))
+
+
 def dictionary_learning():
-    def case(name, dict_class, state, features_of, decode, config=True, trainer=None):
-        x = activations()
-        f = features_of(x)
-        files = {"ae.pt": state}
-        if config:
-            files["config.json"] = {"trainer": {"dict_class": dict_class, "activation_dim": WIDTH, "dict_size": FEATURES, "layer": 4,
-                                                "lm_name": "EleutherAI/pythia-70m-deduped", **(trainer or {})}, "buffer": {"ctx_len": 128}}
-        write(name, files, x, f, decode(f))
+    case = dictionary_learning_case
 
     def linear(s):
         # Views of the transposed matrices, as they come out of a state dictionary that was never made contiguous.
@@ -289,7 +302,9 @@ def dictionary_learning():
 
     a = weights()
     case("dictionary-learning-autoencoder", "AutoEncoder", {"bias": a["b_dec"], **linear(a)},
-         lambda x: ((x - a["b_dec"]) @ a["W_enc"] + a["b_enc"]).relu(), lambda f: f @ a["W_dec"] + a["b_dec"])
+         lambda x: ((x - a["b_dec"]) @ a["W_enc"] + a["b_enc"]).relu() * a["W_dec"].norm(dim=1),
+         lambda f: f / a["W_dec"].norm(dim=1) @ a["W_dec"] + a["b_dec"],
+         trainer={"trainer_class": "StandardTrainerAprilUpdate", "sparsity_warmup_steps": 2000})
     n = weights()
     case("dictionary-learning-new", "AutoEncoderNew", {**linear(n), "decoder.bias": n["b_dec"]},
          lambda x: (x @ n["W_enc"] + n["b_enc"]).relu(), lambda f: f @ n["W_dec"] + n["b_dec"], config=False)
@@ -312,24 +327,23 @@ def dictionary_learning():
          {**m, "k": torch.tensor(K, dtype=torch.int), "threshold": torch.tensor(1.1), "group_sizes": torch.tensor([8, 16])},
          lambda x: above(x, m, 1.1), lambda f: f @ m["W_dec"] + m["b_dec"], config=False)
     j = {**weights(), "threshold": torch.rand(FEATURES)}
-    length = j["W_dec"].norm(dim=1)
 
     def jump(x):
         hidden = x @ j["W_enc"] + j["b_enc"]
-        return (hidden * (hidden > j["threshold"])).relu() * length
+        return (hidden * (hidden > j["threshold"])).relu()
 
-    case("dictionary-learning-jumprelu", "JumpReluAutoEncoder", j, jump, lambda f: (f / length) @ j["W_dec"] + j["b_dec"], config=False)
+    case("dictionary-learning-jumprelu", "JumpReluAutoEncoder", j, jump, lambda f: f @ j["W_dec"] + j["b_dec"], config=False)
     g = weights()
     extra = {"r_mag": torch.randn(FEATURES) * 0.3, "gate_bias": torch.randn(FEATURES) * 0.4, "mag_bias": torch.randn(FEATURES) * 0.4}
-    long = g["W_dec"].norm(dim=1)
 
     def gated(x):
         product = (x - g["b_dec"]) @ g["W_enc"]
-        return (product + extra["gate_bias"] > 0) * (extra["r_mag"].exp() * product + extra["mag_bias"]).relu() * long
+        return (product + extra["gate_bias"] > 0) * (extra["r_mag"].exp() * product + extra["mag_bias"]).relu()
 
     case("dictionary-learning-gated", "GatedAutoEncoder",
          {"decoder_bias": g["b_dec"], **extra, "encoder.weight": g["W_enc"].T, "decoder.weight": g["W_dec"].T},
-         gated, lambda f: (f / long) @ g["W_dec"] + g["b_dec"])
+         gated, lambda f: f @ g["W_dec"] + g["b_dec"],
+         trainer={"trainer_class": "GatedSAETrainer", "warmup_steps": 1000, "sparsity_warmup_steps": None})
 
 
 # sparsify
@@ -391,6 +405,109 @@ def circuit_tracer():
     write("circuit-tracer-cross-layer", {
         "W_enc_1.safetensors": {"W_enc_1": encoder, "b_enc_1": bias, "b_dec_1": decoder_bias, "threshold_1": threshold},
         "W_dec_1.safetensors": {"W_dec_1": decoder}, "config.yaml": yaml}, x, f, written.flatten(1), at="W_enc_1.safetensors")
+
+
+# Releases of dictionary_learning before 0.1.0
+
+
+def older_dictionary_learning():
+    case = dictionary_learning_case
+    a = weights()
+    case("dictionary-learning-2024-autoencoder", "AutoEncoder",
+         {"bias": a["b_dec"], "encoder.weight": a["W_enc"].T, "encoder.bias": a["b_enc"], "decoder.weight": a["W_dec"].T},
+         lambda x: ((x - a["b_dec"]) @ a["W_enc"] + a["b_enc"]).relu(), lambda f: f @ a["W_dec"] + a["b_dec"],
+         trainer={"trainer_class": "StandardTrainer", "warmup_steps": 1000, "resample_steps": None})
+    j = {**weights(), "threshold": torch.rand(FEATURES)}
+    length = j["W_dec"].norm(dim=1)
+
+    def jump(x):
+        hidden = x @ j["W_enc"] + j["b_enc"]
+        return (hidden * (hidden > j["threshold"])).relu() * length
+
+    case("dictionary-learning-2024-jumprelu", "JumpReluAutoEncoder", j, jump, lambda f: (f / length) @ j["W_dec"] + j["b_dec"],
+         trainer={"trainer_class": "TrainerJumpRelu", "steps": 30000})
+    g = weights()
+    extra = {"r_mag": torch.randn(FEATURES) * 0.3, "gate_bias": torch.randn(FEATURES) * 0.4, "mag_bias": torch.randn(FEATURES) * 0.4}
+    long = g["W_dec"].norm(dim=1)
+
+    def gated(x):
+        product = (x - g["b_dec"]) @ g["W_enc"]
+        return (product + extra["gate_bias"] > 0) * (extra["r_mag"].exp() * product + extra["mag_bias"]).relu() * long
+
+    case("dictionary-learning-2024-gated", "GatedAutoEncoder",
+         {"decoder_bias": g["b_dec"], **extra, "encoder.weight": g["W_enc"].T, "decoder.weight": g["W_dec"].T},
+         gated, lambda f: (f / long) @ g["W_dec"] + g["b_dec"],
+         trainer={"trainer_class": "GatedSAETrainer", "warmup_steps": 1000})
+
+
+# OpenAI's sparse_autoencoder
+
+
+def openai_state(s, activation, settings):
+    state = torch.nn.Module().state_dict()
+    state.update({"pre_bias": s["b_dec"], "latent_bias": s["b_enc"], "stats_last_nonzero": torch.zeros(FEATURES, dtype=torch.long),
+                  "latents_activation_frequency": torch.ones(FEATURES), "latents_mean_square": torch.zeros(FEATURES),
+                  "encoder.weight": s["W_enc"].T, "decoder.weight": s["W_dec"].T, "activation": activation})
+    inner = torch.nn.Module().state_dict()
+    inner.update(settings)
+    state["activation_state_dict"] = inner
+    return state
+
+
+def openai():
+    s = weights()
+    x = activations()
+    mean = x.mean(dim=-1, keepdim=True)
+    deviation = (x - mean).std(dim=-1, keepdim=True)
+    f = top(((x - mean) / (deviation + 1e-5) - s["b_dec"]) @ s["W_enc"] + s["b_enc"], K)
+    path = "gpt2-small/resid_post_mlp_v5_32k/autoencoders/6.pt"
+    # The module's own state_dict() lists the settings once more.
+    state = openai_state(s, "TopK", {"k": K, "postact_fn": "ReLU"}) | {"activation.k": K, "activation.postact_fn": "ReLU"}
+    write("openai-topk-listed-twice", {path: state}, x, f, (f @ s["W_dec"] + s["b_dec"]) * deviation + mean, at=path)
+    write("openai-topk", {path: openai_state(s, "TopK", {"k": K, "postact_fn": "ReLU"})}, x, f,
+          (f @ s["W_dec"] + s["b_dec"]) * deviation + mean, at=path)
+    s = weights()
+    x = activations()
+    f = ((x - s["b_dec"]) @ s["W_enc"] + s["b_enc"]).relu()
+    path = "gpt2-small/resid_delta_mlp_v4/autoencoders/11.pt"
+    write("openai-relu", {path: openai_state(s, "ReLU", {})}, x, f, f @ s["W_dec"] + s["b_dec"], at=path)
+
+
+def goodfire():
+    s = weights()
+    x = activations()
+    f = (x @ s["W_enc"] + s["b_enc"]).relu()
+    state = {"encoder_linear.weight": s["W_enc"].T, "encoder_linear.bias": s["b_enc"],
+             "decoder_linear.weight": s["W_dec"].T, "decoder_linear.bias": s["b_dec"]}
+    write("goodfire", {"Llama-3.1-8B-Instruct-SAE-l19.pt": state}, x, f, f @ s["W_dec"] + s["b_dec"],
+          at="Llama-3.1-8B-Instruct-SAE-l19.pt")
+
+
+# Files that no library would read so, or that do not say what they are
+
+
+def refused():
+    shutil.rmtree(REFUSED, ignore_errors=True)
+    REFUSED.mkdir()
+    s = weights()
+    linear = {"encoder.weight": s["W_enc"].T, "encoder.bias": s["b_enc"], "decoder.weight": s["W_dec"].T}
+    topk = openai_state(s, "TopK", {"k": K, "postact_fn": "ReLU"})
+    cases = {
+        "openai-tied": {**topk, "decoder.linear.weight": s["W_enc"].T},
+        "openai-other-setting": {**topk, "activation_state_dict": {"k": K, "postact_fn": "ReLU", "temperature": 2.0}},
+        "openai-two-k": {**topk, "activation.k": K + 1},
+        "openai-identity": openai_state(s, "Identity", {}),
+        "openai-topk-identity": openai_state(s, "TopK", {"k": K, "postact_fn": "Identity"}),
+        "openai-topk-without-k": openai_state(s, "TopK", {"postact_fn": "ReLU"}),
+        "autoencoder-with-threshold": {**linear, "bias": s["b_dec"], "log_threshold": torch.rand(FEATURES)},
+        "topk-with-bandwidth": {**linear, "b_dec": s["b_dec"], "k": torch.tensor(K), "bandwidth": torch.tensor(0.1)},
+        "gated-with-encoder-bias": {**linear, "decoder_bias": s["b_dec"], "r_mag": s["b_enc"], "gate_bias": s["b_enc"],
+                                    "mag_bias": s["b_enc"]},
+        "matrices-alone": s,
+        "linear-alone": linear,
+    }
+    for name, state in cases.items():
+        torch.save(state, REFUSED / f"{name}.pt")
 
 
 if __name__ == "__main__":

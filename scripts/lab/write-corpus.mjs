@@ -48,7 +48,7 @@ async function loadSources() {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const place = mkdtempSync(join(tmpdir(), 'cuvette-corpus-'));
   try {
-    const parts = ['words', 'text', 'datasets'];
+    const parts = ['vocabulary', 'text', 'datasets'];
     const entry = Object.fromEntries(parts.map((part) => [part, join(root, 'src', 'lab', 'demo', `${part}.ts`)]));
     await build({
       config: false,

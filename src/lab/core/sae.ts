@@ -30,6 +30,10 @@ export interface Sae {
   subtractsDecoderBias: boolean;
   normalization: SaeNormalization;
   descriptions?: Map<number, string>;
+  /** What its loader had to assume, for people to read. */
+  notes?: string[];
+  /** How many features of a row are active on average, as the file says. */
+  expectedL0?: number;
 }
 
 export interface SaeOutput {

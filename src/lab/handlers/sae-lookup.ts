@@ -25,7 +25,7 @@ export const saeLookupHandler = defineHandler(saeLookup, async (resources, args,
   const position = positionIn(capture, args.position);
   const rows = capture.rows(layer.name, position);
   const sae = await resources.openSae(args.sae_id, context);
-  const notes: string[] = [];
+  const notes = [...(sae.notes ?? [])];
   const check = await checkFit(resources, sae, layer, args.force, notes, context);
 
   const { fit, strongest, ofRows } = await encode(resources, sae, rows, args, context);

@@ -7,21 +7,26 @@ import { missing } from '../core/missing.ts';
 import type { SaeActivation } from '../core/sae.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
-import { contentOf, type SaeContent, unsupported, withFile } from './loader.ts';
+import { contentOf, refuseUnknownTensors, type SaeContent, unsupported, withFile } from './loader.ts';
 import { readMatrix, readNumber, readVector, readWeights } from './weights.ts';
+
+const THRESHOLD = 'activation_function.threshold';
 
 export async function loadTranscoder(path: string, signal?: AbortSignal): Promise<SaeContent> {
   const layer = layerOf(path);
   const settings = readSettingsBeside(path);
   return withFile(openSafetensors(path), async (file) => {
     const names = { encoder: 'W_enc', encoderBias: 'b_enc', decoder: 'W_dec', decoderBias: 'b_dec' };
+    const format = 'circuit-tracer transcoder';
+    const k = settings.get('activation') === 'topk' || !settings.has('activation') ? 'k' : undefined;
+    refuseUnknownTensors(file, { format, read: [...Object.values(names), 'W_skip', THRESHOLD, k] });
     const weights = await readWeights(file, { ...names, encoderByWidth: false, decoderByWidth: false }, signal);
     return {
-      format: 'circuit-tracer transcoder',
+      format,
       ...contentOf(weights, [`blocks.${layer}.${settings.get('feature_output_hook') ?? 'hook_mlp_out'}`]),
       ...describe(settings, `blocks.${layer}.${settings.get('feature_input_hook') ?? 'mlp.hook_in'}`),
       ...(file.tensors.has('W_skip') ? { skip: await readMatrix(file, 'W_skip', false, signal) } : {}),
-      activation: activationOf(file, settings, 'activation_function.threshold', weights.features),
+      activation: activationOf(file, settings, THRESHOLD, weights.features),
     };
   });
 }
@@ -34,6 +39,9 @@ export async function loadCrossLayerTranscoder(path: string, signal?: AbortSigna
   return withFile(openSafetensors(join(folder, `W_enc_${layer}.safetensors`)), (encoder) =>
     withFile(openSafetensors(join(folder, `W_dec_${layer}.safetensors`)), async (decoder) => {
       const both = joined(encoder, decoder);
+      const format = 'circuit-tracer cross-layer transcoder';
+      const read = ['W_enc', 'b_enc', 'b_dec', 'threshold', 'W_dec'].map((name) => `${name}_${layer}`);
+      refuseUnknownTensors(both, { format, read });
       const weights = await readWeights(
         both,
         {
@@ -51,7 +59,7 @@ export async function loadCrossLayerTranscoder(path: string, signal?: AbortSigna
       // Biases of later layers are those of other files: each layer's bias is added once, whoever writes to it.
       weights.decoderBias.set(readVector(encoder, `b_dec_${layer}`, weights.width));
       return {
-        format: 'circuit-tracer cross-layer transcoder',
+        format,
         ...contentOf(
           weights,
           Array.from({ length: layers }, (_, i) => `blocks.${layer + i}.${hook}`),
@@ -79,7 +87,12 @@ function activationOf(
   threshold: string,
   features: number,
 ): SaeActivation {
-  if (file.tensors.has(threshold)) return { kind: 'jumprelu', threshold: readVector(file, threshold, features) };
+  if (file.tensors.has(threshold)) {
+    const thresholds = readVector(file, threshold, features);
+    // It has no ReLU beside them.
+    if (thresholds.some((one) => one < 0)) throw unsupported(file.path, 'thresholds below 0', 'those from 0 on');
+    return { kind: 'jumprelu', threshold: thresholds };
+  }
   const name = settings.get('activation') ?? (file.tensors.has('k') ? 'topk' : 'relu');
   if (name === 'relu') return { kind: 'relu' };
   if (name !== 'topk') throw unsupported(file.path, `the activation function ${name}`, 'relu, topk and jump_relu');

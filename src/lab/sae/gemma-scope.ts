@@ -6,24 +6,23 @@ import * as z from 'zod';
 import { openNpz } from '../formats/npz.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
-import { contentOf, readSettings, type SaeContent, withFile } from './loader.ts';
+import { contentOf, readSettings, refuseUnknownTensors, type SaeContent, withFile } from './loader.ts';
 import { readMatrix, readVector, readWeights, scaleAll } from './weights.ts';
+
+const SKIP = 'affine_skip_connection';
 
 export async function loadGemmaScope(path: string, signal?: AbortSignal): Promise<SaeContent> {
   const file = path.endsWith('.npz') ? openNpz(path) : openSafetensors(path);
   return withFile(file, async () => {
     // The first release writes W_enc, or w_enc in some files; the second w_enc.
     const named = (name: string) => (file.tensors.has(name) ? name : name.replace(/^w_/, 'W_'));
+    const format = path.endsWith('.npz') ? 'Gemma Scope' : 'Gemma Scope 2';
+    const [encoder, decoder] = [named('w_enc'), named('w_dec')];
+    refuseUnknownTensors(file, { format, read: [encoder, 'b_enc', decoder, 'b_dec', 'threshold', SKIP] });
+    const biases = { encoderBias: 'b_enc', decoderBias: 'b_dec' };
     const weights = await readWeights(
       file,
-      {
-        encoder: named('w_enc'),
-        encoderByWidth: true,
-        encoderBias: 'b_enc',
-        decoder: named('w_dec'),
-        decoderByWidth: false,
-        decoderBias: 'b_dec',
-      },
+      { encoder, encoderByWidth: true, decoder, decoderByWidth: false, ...biases },
       signal,
     );
     const origin = originOf(path);
@@ -34,10 +33,11 @@ export async function loadGemmaScope(path: string, signal?: AbortSignal): Promis
     }
     const skip = await readSkip(file, signal);
     return {
-      format: path.endsWith('.npz') ? 'Gemma Scope' : 'Gemma Scope 2',
+      format,
       ...contentOf(weights, origin.writes),
       ...(origin.reads ? { hookName: origin.reads } : {}),
       ...(origin.model ? { model: origin.model } : {}),
+      ...(origin.expectedL0 ? { expectedL0: origin.expectedL0 } : {}),
       ...(skip ? { skip } : {}),
       activation: { kind: 'jumprelu', threshold: readVector(file, 'threshold', weights.features) },
       subtractsDecoderBias: false,
@@ -48,8 +48,7 @@ export async function loadGemmaScope(path: string, signal?: AbortSignal): Promis
 
 /** Multiplied from the right with a row of activations; SAELens 6 takes it the other way round, which reconstructs far worse. */
 async function readSkip(file: TensorFile, signal?: AbortSignal): Promise<Float32Array | undefined> {
-  if (!file.tensors.has('affine_skip_connection')) return undefined;
-  return readMatrix(file, 'affine_skip_connection', true, signal);
+  return file.tensors.has(SKIP) ? readMatrix(file, SKIP, true, signal) : undefined;
 }
 
 interface Origin {
@@ -57,6 +56,7 @@ interface Origin {
   /** Of a transcoder. */
   writes?: string[];
   model?: string;
+  expectedL0?: number;
   isOfEmbedding: boolean;
 }
 
@@ -70,7 +70,9 @@ function originOf(path: string): Origin {
   const model = settings.model_name ?? (size && kind ? modelOf(release !== undefined, size, kind) : undefined);
   const layer = /layer_(\d+)/.exec(text)?.[1] ?? /layers\.(\d+)/.exec(settings.hf_hook_point_in ?? '')?.[1];
   const isOfEmbedding = /[/\\]embedding[/\\]/.test(text);
-  return { ...(model ? { model } : {}), isOfEmbedding, ...hooksOf(text, layer, isOfEmbedding) };
+  const l0 = /average_l0_(\d+)/.exec(text)?.[1] ?? settings.l0;
+  const expected = l0 === undefined ? {} : { expectedL0: Number(l0) };
+  return { ...(model ? { model } : {}), ...expected, isOfEmbedding, ...hooksOf(text, layer, isOfEmbedding) };
 }
 
 function hooksOf(path: string, layer: string | undefined, isOfEmbedding: boolean): Pick<Origin, 'reads' | 'writes'> {
@@ -90,7 +92,11 @@ function modelOf(isSecond: boolean, size: string, kind: string): string {
   return `google/gemma-2-${size}${kind === 'it' ? '-it' : ''}`;
 }
 
-const Neighbour = z.object({ model_name: z.string().optional(), hf_hook_point_in: z.string().optional() });
+const Neighbour = z.object({
+  model_name: z.string().optional(),
+  hf_hook_point_in: z.string().optional(),
+  l0: z.number().positive().optional(),
+});
 
 function readNeighbour(path: string): z.infer<typeof Neighbour> {
   const neighbour = join(dirname(path), 'config.json');

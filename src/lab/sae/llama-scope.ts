@@ -11,7 +11,7 @@ import { missing } from '../core/missing.ts';
 import type { SaeActivation } from '../core/sae.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
-import { contentOf, readSettings, type SaeContent, unsupported, withFile } from './loader.ts';
+import { contentOf, readSettings, refuseUnknownTensors, type SaeContent, unsupported, withFile } from './loader.ts';
 import {
   foldDecoderLengths,
   readNumber,
@@ -34,6 +34,7 @@ const Settings = z.object({
   sparsity_include_decoder_norm: z.boolean().default(true),
   apply_decoder_bias_to_pre_encoder: z.boolean().default(false),
   use_glu_encoder: z.boolean().default(false),
+  use_decoder_bias: z.boolean().optional(),
   hook_point_in: z.string(),
   hook_point_out: z.string(),
   model_name: z.string().optional(),
@@ -48,7 +49,12 @@ export async function loadLlamaScope(folder: string, signal?: AbortSignal): Prom
   refuseOthers(path, settings);
   const weightsPath = join(folder, isFirst ? 'checkpoints/final.safetensors' : 'sae_weights.safetensors');
   return withFile(openSafetensors(weightsPath), async (file) => {
-    const weights = await readWeights(file, weightNames(file), signal);
+    const names = weightNames(file, settings);
+    const norms = [settings.hook_point_in, settings.hook_point_out].map(normName);
+    const threshold = !isFirst && settings.act_fn === 'jumprelu' ? thresholdName(file) : undefined;
+    const read = [names.encoder, names.encoderBias, names.decoder, names.decoderBias, threshold, ...norms];
+    refuseUnknownTensors(file, { format: `Llama Scope ${settings.act_fn}`, read });
+    const weights = await readWeights(file, names, signal);
     const scales = scalesOf(path, file, settings);
     const activation = isFirst
       ? foldFirst(path, settings, weights, scales)
@@ -107,8 +113,7 @@ function foldSecond(
     if (settings.sparsity_include_decoder_norm) foldDecoderLengths(weights);
     return { kind: 'topk', k: topOf(path, settings, weights) };
   }
-  const name = [...file.tensors.keys()].find((one) => one.endsWith('log_jumprelu_threshold'));
-  const threshold = readVector(file, name ?? 'log_jumprelu_threshold', weights.features).map(Math.exp);
+  const threshold = readVector(file, thresholdName(file), weights.features).map(Math.exp);
   if (settings.sparsity_include_decoder_norm) {
     const lengthOf = (feature: number) => lengths[feature] ?? missing('decoder length of feature', feature);
     threshold.forEach((value, feature) => {
@@ -116,6 +121,11 @@ function foldSecond(
     });
   }
   return { kind: 'jumprelu', threshold };
+}
+
+function thresholdName(file: TensorFile): string {
+  const name = 'log_jumprelu_threshold';
+  return file.tensors.has(name) ? name : `activation_function.${name}`;
 }
 
 function topOf(path: string, settings: Settings, { features }: SaeWeights): number {
@@ -137,16 +147,18 @@ function scalesOf(path: string, file: TensorFile, settings: Settings): Scales {
 
 /** Newer files keep them as tensors, one for each hook point. */
 function normsOf(file: TensorFile, settings: Settings): { in: number; out: number } | undefined {
-  const [input, output] = [settings.hook_point_in, settings.hook_point_out].map(
-    (hook) => `dataset_average_activation_norm.${hook}`,
-  );
-  if (!input || !output || !file.tensors.has(input) || !file.tensors.has(output)) return undefined;
+  const [input, output] = [normName(settings.hook_point_in), normName(settings.hook_point_out)];
+  if (!file.tensors.has(input) || !file.tensors.has(output)) return undefined;
   return { in: readNumber(file, input), out: readNumber(file, output) };
 }
 
+function normName(hook: string): string {
+  return `dataset_average_activation_norm.${hook}`;
+}
+
 /** The newest files are named after the letters of papers, and have the encoder the other way round. */
-function weightNames(file: TensorFile): WeightNames {
-  const optional = (name: string) => (file.tensors.has(name) ? { decoderBias: name } : {});
+function weightNames(file: TensorFile, settings: Settings): WeightNames {
+  const optional = (name: string) => (settings.use_decoder_bias || file.tensors.has(name) ? { decoderBias: name } : {});
   if (file.tensors.has('W_E')) {
     return {
       encoder: 'W_E',

@@ -6,12 +6,14 @@ import { CuvetteError } from '../../errors.ts';
 import type { HookPoint } from '../core/engine.ts';
 import { parseHookPoint } from '../core/hook-points.ts';
 import type { Sae } from '../core/sae.ts';
+import { openTorchFile } from '../formats/torch-file.ts';
 import { loadCrossLayerTranscoder, loadTranscoder } from './circuit-tracer.ts';
 import { readDescriptions } from './descriptions.ts';
 import { loadDictionaryLearning } from './dictionary-learning.ts';
 import { loadGemmaScope } from './gemma-scope.ts';
 import { loadLlamaScope } from './llama-scope.ts';
-import type { SaeLoader } from './loader.ts';
+import { listNames, type SaeLoader, withFile } from './loader.ts';
+import { isOpenAi, loadOpenAi } from './openai.ts';
 import { loadSaeLens } from './saelens.ts';
 import { loadSparsify } from './sparsify.ts';
 
@@ -44,20 +46,26 @@ const FOLDERS: { files: string[]; load: SaeLoader; wants: 'folder' | 'file' }[] 
   { files: ['params.safetensors'], load: loadGemmaScope, wants: 'file' },
   { files: ['hyperparams.json', 'checkpoints/final.safetensors'], load: loadLlamaScope, wants: 'folder' },
   { files: ['sae_weights.safetensors', 'config.json'], load: loadLlamaScope, wants: 'folder' },
-  { files: ['ae.pt'], load: loadDictionaryLearning, wants: 'file' },
+  { files: ['ae.pt'], load: loadTorchSae, wants: 'file' },
 ];
 
 const FILES: { name: RegExp; load: SaeLoader }[] = [
   { name: /\.npz$/, load: loadGemmaScope },
-  { name: /\.(pt|pth)$/, load: loadDictionaryLearning },
+  { name: /\.(pt|pth)$/, load: loadTorchSae },
   { name: /^layer_\d+\.safetensors$/, load: loadTranscoder },
   { name: /^W_(enc|dec)_\d+\.safetensors$/, load: loadCrossLayerTranscoder },
 ];
 
 const SUPPORTED =
   'Cuvette reads SAELens (cfg.json and sae_weights.safetensors), sparsify (cfg.json and sae.safetensors), Gemma Scope (params.npz or params.safetensors), ' +
-  'Llama Scope (hyperparams.json and checkpoints/final.safetensors, or config.json and sae_weights.safetensors), dictionary_learning (ae.pt), ' +
+  'Llama Scope (hyperparams.json and checkpoints/final.safetensors, or config.json and sae_weights.safetensors), dictionary_learning (ae.pt), OpenAI (N.pt), Goodfire (one .pt), ' +
   'and transcoders of circuit-tracer (layer_N.safetensors, or W_enc_N.safetensors and W_dec_N.safetensors).';
+
+/** Several libraries save .pt files; the tensors tell which. */
+async function loadTorchSae(path: string, signal?: AbortSignal) {
+  const isOfOpenAi = await withFile(openTorchFile(path), async (file) => isOpenAi(file));
+  return isOfOpenAi ? loadOpenAi(path, signal) : loadDictionaryLearning(path, signal);
+}
 
 function recognize(path: string): Recognized {
   if (!existsSync(path)) {
@@ -97,14 +105,10 @@ function lookIn(folder: string): Recognized | undefined {
 
 function whatIsThere(folder: string, names: string[]): string {
   const inside = names.filter((name) => statSync(join(folder, name)).isDirectory() && lookIn(join(folder, name)));
-  if (inside.length > 0) return `It has folders of several, so that one of them has to be given: ${listed(inside)}.`;
+  if (inside.length > 0) return `It has folders of several, so that one of them has to be given: ${listNames(inside)}.`;
   const several = names.filter((name) => FILES.some((file) => file.name.test(name)));
-  if (several.length > 1) return `It has files of several, so that one of them has to be given: ${listed(several)}.`;
-  return names.length === 0 ? 'It is empty.' : `It has ${listed(names)}.`;
-}
-
-function listed(names: string[]): string {
-  return names.length <= 10 ? names.join(', ') : `${names.slice(0, 10).join(', ')} and ${names.length - 10} more`;
+  if (several.length > 1) return `It has files of several, so that one of them has to be given: ${listNames(several)}.`;
+  return names.length === 0 ? 'It is empty.' : `It has ${listNames(names)}.`;
 }
 
 /** Undefined for hook points that the lab does not have, such as the inputs of an MLP. */

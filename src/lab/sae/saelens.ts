@@ -6,7 +6,7 @@ import { CuvetteError } from '../../errors.ts';
 import type { SaeActivation, SaeNormalization } from '../core/sae.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import type { TensorFile } from '../formats/tensor-file.ts';
-import { contentOf, readSettings, type SaeContent, unsupported, withFile } from './loader.ts';
+import { contentOf, readSettings, refuseUnknownTensors, type SaeContent, unsupported, withFile } from './loader.ts';
 import {
   foldDecoderLengths,
   foldInputScale,
@@ -16,6 +16,7 @@ import {
   readWeights,
   type SaeWeights,
   scaleRows,
+  type WeightNames,
 } from './weights.ts';
 
 const names = {
@@ -47,7 +48,11 @@ export async function loadSaeLens(folder: string, signal?: AbortSignal): Promise
   const settings = readSettings(path, Settings);
   const shape = shapeOf(path, settings);
   return withFile(openSafetensors(join(folder, 'sae_weights.safetensors')), async (file) => {
-    const weights = await readWeights(file, weightNames(shape), signal);
+    const names = weightNames(shape);
+    const { encoder, encoderBias, decoder, decoderBias } = names;
+    const read = [encoder, encoderBias, decoder, decoderBias, ...tensorsBeside(file, shape), ...FINE_TUNING];
+    refuseUnknownTensors(file, { format: `SAELens ${shape.name}`, read });
+    const weights = await readWeights(file, names, signal);
     foldFineTuning(file, settings, weights);
     if (settings.rescale_acts_by_decoder_norm) foldDecoderLengths(weights);
     const normalization = normalize(folder, settings, weights);
@@ -60,6 +65,7 @@ export async function loadSaeLens(folder: string, signal?: AbortSignal): Promise
       ...contentOf(weights, shape.isTranscoder ? (outputHook ? [outputHook] : []) : undefined),
       ...(hook ? { hookName: hook } : {}),
       ...(model ? { model } : {}),
+      ...(shape.kind === 'batchtopk' && settings.k ? { expectedL0: settings.k } : {}),
       ...(shape.hasSkip ? { skip: await readMatrix(file, 'W_skip', false, signal) } : {}),
       activation: activationOf(path, file, settings, shape.kind, weights),
       subtractsDecoderBias: settings.apply_b_dec_to_input && !shape.isTranscoder,
@@ -107,7 +113,15 @@ function shapeOf(path: string, settings: Settings): Shape {
   };
 }
 
-function weightNames(shape: Shape) {
+/** Beside the weights. */
+function tensorsBeside(file: TensorFile, { kind, hasSkip }: Shape): string[] {
+  const ofKind = { relu: [], topk: [], jumprelu: [thresholdName(file)], batchtopk: ['topk_threshold'], gated: GATED };
+  return hasSkip ? ['W_skip', ...ofKind[kind]] : ofKind[kind];
+}
+
+const GATED = ['b_gate', 'r_mag', 'b_mag'];
+
+function weightNames(shape: Shape): WeightNames {
   return {
     encoder: 'W_enc',
     encoderByWidth: true,
@@ -152,16 +166,21 @@ function activationOf(
   }
 }
 
-function thresholdOf(file: TensorFile, features: number): Float32Array {
-  if (!file.tensors.has('threshold') && file.tensors.has('log_threshold')) {
-    return readVector(file, 'log_threshold', features).map(Math.exp);
-  }
-  return readVector(file, 'threshold', features);
+function thresholdName(file: TensorFile): 'threshold' | 'log_threshold' {
+  return !file.tensors.has('threshold') && file.tensors.has('log_threshold') ? 'log_threshold' : 'threshold';
 }
+
+function thresholdOf(file: TensorFile, features: number): Float32Array {
+  const name = thresholdName(file);
+  const numbers = readVector(file, name, features);
+  return name === 'log_threshold' ? numbers.map(Math.exp) : numbers;
+}
+
+const FINE_TUNING = ['scaling_factor', 'finetuning_scaling_factor'];
 
 /** Features of a fine-tuned SAE are multiplied before they are decoded. For a time all files had such factors, all of them 1. */
 function foldFineTuning(file: TensorFile, settings: Settings, weights: SaeWeights): void {
-  const name = ['scaling_factor', 'finetuning_scaling_factor'].find((one) => file.tensors.has(one));
+  const name = FINE_TUNING.find((one) => file.tensors.has(one));
   if (name === undefined) return;
   const factors = readVector(file, name, weights.features);
   if (factors.every((factor) => Math.abs(factor - 1) < 1e-5)) return;

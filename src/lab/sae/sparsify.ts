@@ -6,13 +6,14 @@ import { CuvetteError } from '../../errors.ts';
 import type { SaeActivation } from '../core/sae.ts';
 import { readJsonObject } from '../formats/json-object.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
-import { contentOf, readSettings, type SaeContent, unsupported, withFile } from './loader.ts';
+import { contentOf, readSettings, refuseUnknownTensors, type SaeContent, unsupported, withFile } from './loader.ts';
 import { readMatrix, readWeights } from './weights.ts';
 
 const Settings = z.object({
   activation: z.enum(['topk', 'groupmax']).default('topk'),
   k: z.number().int().positive().default(32),
   transcode: z.boolean().default(false),
+  skip_connection: z.boolean().default(false),
   signed: z.boolean().default(false),
   embed_skip: z.boolean().default(false),
   gram_lookup: z.boolean().default(false),
@@ -26,6 +27,8 @@ export async function loadSparsify(folder: string, signal?: AbortSignal): Promis
   }
   return withFile(openSafetensors(join(folder, 'sae.safetensors')), async (file) => {
     const names = { encoder: 'encoder.weight', encoderBias: 'encoder.bias', decoder: 'W_dec', decoderBias: 'b_dec' };
+    const skip = settings.skip_connection ? 'W_skip' : undefined;
+    refuseUnknownTensors(file, { format: `sparsify ${settings.activation}`, read: [...Object.values(names), skip] });
     const weights = await readWeights(file, { ...names, encoderByWidth: false, decoderByWidth: false }, signal);
     const { reads, writes } = hooksOf(basename(resolve(folder)), settings.transcode);
     const model = readJsonObject(join(dirname(resolve(folder)), 'config.json'))?.model;
@@ -34,7 +37,7 @@ export async function loadSparsify(folder: string, signal?: AbortSignal): Promis
       ...contentOf(weights, writes),
       ...(reads ? { hookName: reads } : {}),
       ...(typeof model === 'string' ? { model } : {}),
-      ...(file.tensors.has('W_skip') ? { skip: await readMatrix(file, 'W_skip', false, signal) } : {}),
+      ...(skip ? { skip: await readMatrix(file, skip, false, signal) } : {}),
       activation: activationOf(path, settings, weights.features),
       subtractsDecoderBias: !settings.transcode,
       normalization: 'none',

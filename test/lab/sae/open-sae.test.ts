@@ -3,7 +3,10 @@
 import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { missing } from '../../../src/lab/core/missing.ts';
 import type { Sae } from '../../../src/lab/core/sae.ts';
+import { encodeSafetensors, openSafetensors } from '../../../src/lab/formats/safetensors.ts';
+import { elementsOf } from '../../../src/lab/formats/tensor-file.ts';
 import { decodeSae, encodeSaePlainly } from '../../../src/lab/sae/encode.ts';
 import { openSae } from '../../../src/lab/sae/open-sae.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -26,7 +29,7 @@ describe.each(CASES)('the SAE format %s', (name) => {
 });
 
 test('the SAE cases cover all formats', () => {
-  expect(CASES.length).toBeGreaterThanOrEqual(42);
+  expect(CASES.length).toBeGreaterThanOrEqual(49);
 });
 
 describe('the metadata of an SAE file is read:', () => {
@@ -64,6 +67,9 @@ describe('the metadata of an SAE file is read:', () => {
       { layer: 4, place: 'mlp_out' },
       'EleutherAI/pythia-70m-deduped',
     ],
+    ['openai-topk', 'OpenAI TopK', 'blocks.6.hook_resid_post', { layer: 6, place: 'resid_post' }, 'gpt2'],
+    ['openai-relu', 'OpenAI ReLU', 'blocks.11.hook_mlp_out', { layer: 11, place: 'mlp_out' }, 'gpt2'],
+    ['goodfire', 'Goodfire', undefined, undefined, undefined],
     [
       'sparsify-topk',
       'sparsify topk',
@@ -209,7 +215,7 @@ describe('opening an SAE is refused, with the reason:', () => {
     copyFileSync(join(FIXTURES, 'saelens-standard/cfg.json'), join(folder, 'cfg.json'));
     copyFileSync(join(FIXTURES, 'llama-scope/checkpoints/final.safetensors'), join(folder, 'sae_weights.safetensors'));
     await expect(openSae(folder, { id: 'x' })).rejects.toThrow(
-      /it has no W_enc, only decoder\.bias, decoder\.weight, encoder\.bias/,
+      /has what that does not: decoder\.bias, decoder\.weight, encoder\.bias, encoder\.weight\..*Known there: W_enc, b_enc/,
     );
   });
 
@@ -241,14 +247,122 @@ test('opening an SAE ends when its signal is aborted', async () => {
 });
 
 test.each([
-  ['dictionary-learning-autoencoder', 'AutoEncoder'],
-  ['dictionary-learning-gated', 'GatedAutoEncoder'],
+  ['dictionary-learning-autoencoder', 'AutoEncoder 0.1.0'],
+  ['dictionary-learning-gated', 'GatedAutoEncoder 0.1.0'],
   ['dictionary-learning-matryoshka', 'MatryoshkaBatchTopKSAE'],
 ])('the SAE %s is recognised by its tensors alone', async (name, kind) => {
   const folder = temporaryFolder();
   copyFileSync(join(FIXTURES, name, 'ae.pt'), join(folder, 'renamed.pt'));
   expect((await openSae(join(folder, 'renamed.pt'), { id: 'x' })).format).toBe(`dictionary_learning ${kind}`);
 });
+
+describe('where releases of dictionary_learning compute other features, an SAE says which it was read as:', () => {
+  test.each([
+    ['dictionary-learning-autoencoder', 'AutoEncoder 0.1.0', undefined],
+    ['dictionary-learning-2024-autoencoder', 'AutoEncoder of 2024', undefined],
+    ['dictionary-learning-gated', 'GatedAutoEncoder 0.1.0', undefined],
+    ['dictionary-learning-2024-gated', 'GatedAutoEncoder of 2024', undefined],
+    ['dictionary-learning-2024-jumprelu', 'JumpReluAutoEncoder of 2024', undefined],
+    // It has no config.json.
+    [
+      'dictionary-learning-jumprelu',
+      'JumpReluAutoEncoder 0.1.0',
+      [
+        expect.stringMatching(
+          /does not say which release .* 0\.1\.0, which does not multiply .* One of 2024 multiplies/,
+        ),
+      ],
+    ],
+  ])('%s as %s', async (name, kind, notes) => {
+    const { sae } = await openCase(name);
+    expect({ format: sae.format, notes: sae.notes }).toEqual({ format: `dictionary_learning ${kind}`, notes });
+  });
+});
+
+describe('a .pt file of an SAE is refused', () => {
+  test.each([
+    ['openai-tied', /taken for OpenAI's sparse_autoencoder, and has what that does not: decoder\.linear\.weight\./],
+    ['openai-other-setting', /has what that does not: activation_state_dict\.temperature\./],
+    ['openai-two-k', /activation_state_dict\.k and activation\.k, which differ: 4 and 5/],
+    ['openai-identity', /the activation function Identity.*ReLU and TopK/],
+    ['openai-topk-identity', /the function Identity after its TopK/],
+    ['openai-topk-without-k', /its k is missing/],
+    ['autoencoder-with-threshold', /taken for dictionary_learning AutoEncoder, .*does not: log_threshold\./],
+    ['topk-with-bandwidth', /taken for dictionary_learning AutoEncoderTopK, .*does not: bandwidth\./],
+    ['gated-with-encoder-bias', /taken for dictionary_learning GatedAutoEncoder, .*does not: encoder\.bias\./],
+    ['matrices-alone', /of no class of dictionary_learning.*it has W_enc, b_enc, W_dec, b_dec\./],
+    ['linear-alone', /of no class of dictionary_learning.*it has encoder\.weight, encoder\.bias, decoder\.weight\./],
+  ])('when it is %s', async (name, message) => {
+    const opened = openSae(join(FIXTURES, '../saes-refused', `${name}.pt`), { id: 'x' });
+    await expect(opened).rejects.toMatchObject({ code: 'bad_model', message: expect.stringMatching(message) });
+  });
+});
+
+describe.each(CASES.filter((name) => safetensorsOf(name).length > 0))('of the SAE %s', (name) => {
+  test('a tensor more is refused by its name', async () => {
+    for (const file of safetensorsOf(name)) {
+      const { path } = copyWith(name, file, (tensors) => {
+        tensors.W_gate_extra = { dtype: 'F32', shape: [2], data: Float32Array.of(1, 2) };
+      });
+      await expect(openSae(path, { id: 'x' })).rejects.toThrow(/has what that does not: W_gate_extra\./);
+    }
+  });
+
+  test('every tensor has a part in what is computed', async () => {
+    const { sae, reference } = await openCase(name);
+    const before = computed(sae, reference);
+    for (const file of safetensorsOf(name)) {
+      for (const tensor of Object.keys(tensorsOf(join(FIXTURES, name, file)))) {
+        if (NO_PART[name]?.includes(tensor)) continue;
+        const { path } = copyWith(name, file, (tensors) => {
+          const { shape, data } = tensors[tensor] ?? missing('tensor', tensor);
+          tensors[tensor] = { dtype: 'F32', shape, data: data.map((number) => 2 - number * 1.5) };
+        });
+        expect(computed(await openSae(path, { id: 'x' }), reference), `${file}: ${tensor}`).not.toEqual(before);
+      }
+    }
+  });
+});
+
+/** Factors that are refused unless they are all 1, or said to be used. */
+const NO_PART: Record<string, string[]> = { 'saelens-old': ['scaling_factor'] };
+
+type Tensors = Record<string, { dtype: 'F32'; shape: number[]; data: Float32Array }>;
+
+function safetensorsOf(name: string): string[] {
+  const names = readdirSync(join(FIXTURES, name), { recursive: true, encoding: 'utf8' });
+  return names.filter((file) => file.endsWith('.safetensors'));
+}
+
+function tensorsOf(path: string): Tensors {
+  const file = openSafetensors(path);
+  try {
+    const read = (tensor: string, shape: readonly number[]) => {
+      const data = new Float32Array(elementsOf(shape));
+      file.into(tensor, data);
+      return { dtype: 'F32' as const, shape: [...shape], data };
+    };
+    return Object.fromEntries(Array.from(file.tensors, ([tensor, { shape }]) => [tensor, read(tensor, shape)]));
+  } finally {
+    file.close();
+  }
+}
+
+/** A copy of the case with one file's tensors changed. The folder keeps its name, which some formats are told by. */
+function copyWith(name: string, file: string, change: (tensors: Tensors) => void): { path: string } {
+  const folder = join(temporaryFolder(), name);
+  cpSync(join(FIXTURES, name), folder, { recursive: true });
+  const tensors = tensorsOf(join(folder, file));
+  change(tensors);
+  writeFileSync(join(folder, file), encodeSafetensors(tensors));
+  return { path: join(folder, referenceOf(name).open) };
+}
+
+function computed(sae: Sae, reference: Reference): { features: Float32Array; decoded: Float32Array } {
+  const rows = flat(reference.rows);
+  const features = encodeSaePlainly(sae, rows);
+  return { features, decoded: decodeSae(sae, features, rows) };
+}
 
 interface Reference {
   open: string;
