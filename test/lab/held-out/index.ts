@@ -9,7 +9,7 @@ import { undeterminedFamilies } from './families/undetermined.ts';
 import { weakCausalFamilies } from './families/weak-causal.ts';
 import type { Family } from './family.ts';
 
-export const heldOutFamilies: readonly Family[] = [
+export const heldOutFamilies: Family[] = [
   ...causalFamilies,
   ...weakCausalFamilies,
   ...epiphenomenalSoftmaxFamilies,
