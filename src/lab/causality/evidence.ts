@@ -15,7 +15,7 @@ const effect = z.object({
   null: z.array(z.number()),
   /** How often a random direction does as much. */
   p: z.number(),
-  /** By Holm over the three effects, and so scaled that 0.05 is the level of this question. */
+  /** In the sequence of interchange, steering, ablation the largest p so far, and so scaled that 0.05 is the level of this question. */
   adjusted: z.number(),
   /** How often a random direction does as much as a quarter of the behaviour: whether such an effect would have been found. */
   quarter: z.number(),
