@@ -57,7 +57,7 @@ export interface ToyFamily extends Omit<Family, 'make'> {
   structureMatched?: boolean;
 }
 
-export const PAIRS = 32;
+const PAIRS = 32;
 const NEUTRAL = 24;
 
 /** What goes along with the concept does not do so to the letter, or there would be no telling them apart. */

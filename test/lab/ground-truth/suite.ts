@@ -54,7 +54,7 @@ export async function runFamily(family: Family, seed: number, answer: AnswerIn):
   return { family: name, seed, truth, ...judge(verdict, truth), evidence };
 }
 
-export async function answerMember({ files, question }: FamilyMember, answer: AnswerIn): Promise<Answered> {
+async function answerMember({ files, question }: FamilyMember, answer: AnswerIn): Promise<Answered> {
   const folder = mkdtempSync(join(tmpdir(), 'cuvette-ground-truth-'));
   try {
     writeModelFolder(folder, files);

@@ -6,7 +6,7 @@ import { type Matrix, stackRows, transpose, zeros } from './matrices.ts';
 export type Shape = 'llama' | 'gpt2' | 'gpt-neox';
 
 export const HEAD_WIDTH = 16;
-export const CONTEXT = 64;
+const CONTEXT = 64;
 
 export interface LayerWeights {
   /** Rows head by head. */
