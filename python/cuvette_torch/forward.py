@@ -12,14 +12,16 @@ from cuvette_torch import activations
 from cuvette_torch.activations import Hook, HookPoint, Hooks
 from cuvette_torch.block_discovery import Block, Part
 from cuvette_torch.errors import EngineError
+from cuvette_torch.length_regimes import LengthRegimes
 
 PARTS = {"attn_out": "attention", "mlp_out": "MLP"}
 
 
 class Forward:
-    def __init__(self, model: Any, blocks: list[Block]) -> None:
+    def __init__(self, model: Any, blocks: list[Block], lengths: LengthRegimes) -> None:
         self.model = model
         self.blocks = blocks
+        self.lengths = lengths
         self.device = model.get_input_embeddings().weight.device
 
     def __call__(
@@ -32,6 +34,7 @@ class Forward:
     ) -> torch.Tensor | None:
         """Tokens are texts × positions; what is in the KV cache `past` comes before them, and they are added to it. Gives what the head is given, unless
         nothing is wanted behind the hook point `until`. `check` is called before each block, and may raise."""
+        self.lengths.reset()
         passing = _Pass(self, tokens.shape, hooks, until, check)
         with passing, torch.inference_mode():
             try:
