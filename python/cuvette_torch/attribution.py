@@ -45,7 +45,7 @@ class Attribution:
     def run_pairs(self, pairs: Sequence[int]) -> None:
         texts = sorted({prompt for pair in pairs for prompt in self.request.pairs[pair]}, key=lambda text: len(self.request.prompts[text]))
         found: dict[int, tuple[torch.Tensor, torch.Tensor, float]] = {}
-        for _, group in itertools.groupby(texts, key=lambda text: 0 if self.model_info.supports_padding else len(self.request.prompts[text])):
+        for _, group in itertools.groupby(texts, key=lambda text: self.model_info.batch_key(len(self.request.prompts[text]))):
             found.update(self.differentiate(list(group)))
         for pair in pairs:
             first, second = self.request.pairs[pair]

@@ -15,14 +15,16 @@ from cuvette_torch.activations import Hook, HookPoint, Hooks
 from cuvette_torch.block_discovery import Block, Part
 from cuvette_torch.errors import EngineError
 from cuvette_torch.head_discovery import ATTENTION_SITES, AttentionHeads, SoftmaxHook, are_weights, eager_attention
+from cuvette_torch.length_regimes import LengthRegimes
 
 PARTS = {"attn_out": "attention", "mlp_out": "MLP"}
 
 
 class Forward:
-    def __init__(self, model: Any, blocks: list[Block]) -> None:
+    def __init__(self, model: Any, blocks: list[Block], lengths: LengthRegimes) -> None:
         self.model = model
         self.blocks = blocks
+        self.lengths = lengths
         self.device = model.get_input_embeddings().weight.device
         # For each block; found once the blocks can be run.
         self.heads: list[AttentionHeads | None] = [None] * len(blocks)
@@ -39,6 +41,7 @@ class Forward:
         """Tokens are texts × positions; what is in the KV cache `past` comes before them, and they are added to it. Gives what the head is given, unless
         nothing is wanted behind the hook point `until`. `check` is called before each block, and may raise. With `has_gradients`, what comes out can be
         differentiated by activations that hooks have made."""
+        self.lengths.reset()
         passing = _Pass(self, tokens.shape, hooks, until, check)
         with passing, passing.seeing_patterns(), torch.enable_grad() if has_gradients else torch.inference_mode():
             try:

@@ -103,6 +103,7 @@ class CachedGeneration:
         # Sorted, so that variants which begin to change at the same position are one batch.
         self.variants = sorted(variants, key=lambda variant: variant.first)
         self.length = length_of(variants[0])
+        self.rows = [list(variant.prompt.tokens) for variant in self.variants]
         self.past: Any = None
 
     def begin(self) -> torch.Tensor:
@@ -132,10 +133,17 @@ class CachedGeneration:
             prefixes.put(missing, CachedBatch(layers_of(past), last))
 
     def step(self, stays: list[int], tokens: list[int]) -> torch.Tensor:
-        if len(stays) < len(self.variants):
-            self.variants = [self.variants[i] for i in stays]
-            self.past = cache_of([tuple(side[torch.tensor(stays, device=side.device)] for side in pair) for pair in layers_of(self.past)])
+        lengths = self.generation.model_info.lengths
+        is_alike = lengths.of(self.length) == lengths.of(self.length + 1)
+        self.rows = [[*self.rows[i], token] for i, token in zip(stays, tokens)]
+        self.variants = [self.variants[i] for i in stays]
         self.length += 1
+        if not is_alike:
+            # Of a text of this length, everything is computed differently, and what is cached was computed for a shorter one.
+            self.past = DynamicCache()
+            return self.generation.forward(self.variants, self.rows, 0, self.past)
+        if len(stays) < layers_of(self.past)[0][0].shape[0]:
+            self.past = cache_of([tuple(side[torch.tensor(stays, device=side.device)] for side in pair) for pair in layers_of(self.past)])
         return self.generation.forward(self.variants, [[token] for token in tokens], self.length - 1, self.past)
 
 

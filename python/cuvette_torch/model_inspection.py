@@ -17,6 +17,7 @@ from cuvette_torch.errors import EngineError
 from cuvette_torch.forward import Forward
 from cuvette_torch.head import Head
 from cuvette_torch.head_discovery import find_heads
+from cuvette_torch.length_regimes import LengthRegimes
 from cuvette_torch.numerics import relative_difference, tolerance
 
 LENGTH, SHORT, CUT = 7, 4, 5
@@ -31,6 +32,11 @@ class InspectedModel:
     width: int
     supports_kv_cache: bool
     supports_padding: bool
+    lengths: LengthRegimes
+
+    def batch_key(self, length: int) -> tuple[int, ...]:
+        """Gives what is equal for the lengths of texts that may share a batch."""
+        return self.lengths.of(length) if self.supports_padding else (length,)
 
 
 @torch.inference_mode()
@@ -43,7 +49,8 @@ def inspect_model(model: Any) -> InspectedModel:
     tokens = (torch.arange(2 * LENGTH).reshape(2, LENGTH) * 7919 + 11) % vocabulary
     whole = tokens[:1]
     blocks = find_blocks(model, whole.to(model.get_input_embeddings().weight.device))
-    forward = Forward(model, blocks)
+    lengths = LengthRegimes(model)
+    forward = Forward(model, blocks, lengths)
     forward.heads = find_heads(model, blocks, whole.to(forward.device))
     last = forward(whole, {})
     if last is None or last.shape[:2] != whole.shape:
@@ -51,7 +58,7 @@ def inspect_model(model: Any) -> InspectedModel:
     logits = model(input_ids=whole.to(forward.device), use_cache=False).logits
     head = Head(model, last[0], logits[0])
     width = text_config(model).hidden_size
-    return InspectedModel(model, blocks, forward, head, width, supports_kv_cache(forward, whole, last), supports_padding(forward, tokens, last))
+    return InspectedModel(model, blocks, forward, head, width, supports_kv_cache(forward, whole, last), supports_padding(forward, tokens, last), lengths)
 
 
 def supports_padding(forward: Forward, tokens: torch.Tensor, last: torch.Tensor) -> bool:

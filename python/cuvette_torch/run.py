@@ -69,9 +69,7 @@ class Run:
     def in_lengths(self, prompts: Sequence[Prompt]) -> list[list[Prompt]]:
         """Groups prompts that may be computed in one batch."""
         prompts = sorted(prompts, key=lambda prompt: len(prompt.tokens))
-        if self.model_info.supports_padding:
-            return [prompts]
-        return [list(group) for _, group in itertools.groupby(prompts, key=lambda prompt: len(prompt.tokens))]
+        return [list(group) for _, group in itertools.groupby(prompts, key=lambda prompt: self.model_info.batch_key(len(prompt.tokens)))]
 
     def run_prompts(self, prompts: Sequence[Prompt]) -> None:
         self.compute_bases(prompts)
@@ -93,7 +91,7 @@ class Run:
 
     def group_of(self, variant: PromptVariant) -> tuple[int, ...]:
         """Variants may be computed in one batch if they begin at the same position."""
-        return (variant.first,) if self.model_info.supports_padding else (variant.first, len(variant.prompt.tokens))
+        return (variant.first, *self.model_info.batch_key(len(variant.prompt.tokens)))
 
     # -- prompts as they are ----------------------------------------------------------------------
 

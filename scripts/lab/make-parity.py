@@ -433,6 +433,9 @@ def rotary_references():
     base = dict(rope_theta=10000.0)
     llama3 = dict(rope_type="llama3", factor=32.0, low_freq_factor=1.0, high_freq_factor=4.0)
     yarn = dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=256)
+    longrope = dict(
+        rope_type="longrope", original_max_position_embeddings=256,
+        short_factor=[1 + i / 32 for i in range(32)], long_factor=[1 + i for i in range(32)])
     kinds = [
         dict(rope_type="default", rope_theta=500000.0),
         dict(rope_type="linear", factor=3.0, **base),
@@ -442,6 +445,9 @@ def rotary_references():
         dict(yarn, beta_fast=16, beta_slow=2, truncate=False, **base),
         dict(yarn, mscale=1.0, mscale_all_dim=0.7, **base),
         dict(yarn, attention_factor=1.5, **base),
+        dict(longrope, **base),
+        dict(longrope, factor=4.0, **base),
+        dict(longrope, attention_factor=1.25, **base),
     ]
     rows = []
     for parameters in kinds:
@@ -449,8 +455,11 @@ def rotary_references():
             hidden_size=256, num_attention_heads=4, max_position_embeddings=2048, rope_parameters=dict(parameters))
         rotary = LlamaRotaryEmbedding(config)
         frequencies = rotary.inv_freq.double().tolist()
-        rows.append(dict(
-            parameters=parameters, inverseFrequencies=frequencies, scale=float(rotary.attention_scaling)))
+        row = dict(parameters=parameters, inverseFrequencies=frequencies, scale=float(rotary.attention_scaling))
+        if parameters["rope_type"] == "longrope":
+            rotary(torch.zeros(1), torch.arange(257)[None])
+            row |= dict(beyond=256, longFrequencies=rotary.inv_freq.double().tolist())
+        rows.append(row)
     return dict(rotated=64, context=2048, rows=rows)
 
 

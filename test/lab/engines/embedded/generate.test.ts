@@ -2,10 +2,24 @@ import { describe, expect, it } from 'vitest';
 import type { Engine, GenerateRequest, Intervention } from '../../../../src/lab/core/engine.ts';
 import { openEngine, randomPrompts, randomVector } from './open-engine.ts';
 
-describe.each(['gpt2', 'gpt-neox', 'mistral', 'qwen3'])('generating with the model %s', (name) => {
+/** With the length of a prompt; with 13 tokens, what is generated of the model with longrope goes beyond its original context. */
+const MODELS: [string, number][] = [
+  ['gpt2', 5],
+  ['gpt-neox', 5],
+  ['mistral', 5],
+  ['qwen3', 5],
+  ['gemma2', 5],
+  ['gemma3', 5],
+  ['phi3-longrope', 13],
+  ['olmo2', 5],
+  ['granite', 5],
+  ['stablelm-parallel', 5],
+];
+
+describe.each(MODELS)('generating with the model %s', (name, length) => {
   it('takes the likeliest token of the whole text so far, each time', async () => {
     const engine = await openEngine(name);
-    const [prompt = []] = randomPrompts(engine, [5]);
+    const [prompt = []] = randomPrompts(engine, [length]);
     const [generated = []] = await engine.generate({ prompts: [prompt], maxNewTokens: 12 });
     expect(generated.length).toBeGreaterThan(0);
     for (const [i, token] of generated.entries()) {
@@ -15,14 +29,14 @@ describe.each(['gpt2', 'gpt-neox', 'mistral', 'qwen3'])('generating with the mod
 
   it('applies interventions to generated tokens', async () => {
     const engine = await openEngine(name);
-    const [prompt = []] = randomPrompts(engine, [5]);
+    const [prompt = []] = randomPrompts(engine, [length]);
     const vector = randomVector(engine, 3, 20);
     for (const place of ['resid_post', 'attn_out', 'resid_pre'] as const) {
       const steer: Intervention = { kind: 'add', point: { layer: 1, place }, positions: { from: -2 }, vector };
       const variants = [{ prompt: 0, interventions: [steer] }];
       const [generated = []] = await engine.generate({ prompts: [prompt], variants, maxNewTokens: 8 });
       for (const [i, token] of generated.entries()) {
-        const whole = { ...steer, positions: { from: 3 } };
+        const whole = { ...steer, positions: { from: length - 2 } };
         expect(await likeliest(engine, [...prompt, ...generated.slice(0, i)], [whole])).toBe(token);
       }
     }

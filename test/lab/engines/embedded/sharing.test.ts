@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Engine, ForwardRequest, Intervention, Variant } from '../../../../src/lab/core/engine.ts';
 import { openEngine, randomPrompts, randomVector } from './open-engine.ts';
 
-const MODELS = ['gpt2', 'gpt-neox', 'mistral', 'qwen3'];
+const MODELS = ['gpt2', 'gpt-neox', 'mistral', 'qwen3', 'gemma3', 'phi3-longrope', 'olmo2', 'stablelm-parallel'];
 
 describe.each(MODELS)('the embedded engine with the model %s', (name) => {
   it('computes the same bits with any number of threads', async () => {

@@ -11,6 +11,8 @@ const Reference = z.object({
       parameters: z.looseObject({ rope_type: z.string(), rope_theta: z.number() }),
       inverseFrequencies: z.array(z.number()),
       scale: z.number(),
+      beyond: z.number().optional(),
+      longFrequencies: z.array(z.number()).optional(),
     }),
   ),
 });
@@ -18,17 +20,13 @@ const { rotated, context, rows } = Reference.parse(parityFile('rotary.json'));
 
 describe.each(rows)(
   'rotary positions of the kind $parameters.rope_type',
-  ({ parameters, inverseFrequencies, scale }) => {
+  ({ parameters, inverseFrequencies, scale, beyond, longFrequencies }) => {
     it('are those of transformers', () => {
       const rotary = rotaryPositions({ max_position_embeddings: context, rope_parameters: parameters }, rotated);
       expect(rotary.scale).toBeCloseTo(scale, 12);
-      const ratios = rotary.inverseFrequencies.map((frequency, i) => frequency / (inverseFrequencies[i] ?? 0));
-      expect(
-        largestDifference(
-          ratios,
-          inverseFrequencies.map(() => 1),
-        ),
-      ).toBeLessThan(1.3e-7);
+      expectRatioOf1(rotary.inverseFrequencies, inverseFrequencies);
+      expect(rotary.long?.beyond).toBe(beyond);
+      if (longFrequencies) expectRatioOf1(rotary.long?.inverseFrequencies ?? new Float64Array(), longFrequencies);
     });
 
     it('are the same as written by transformers before 5', () => {
@@ -46,3 +44,13 @@ describe('rotary frequencies', () => {
     expect([...inverseFrequencies]).toEqual([1, Math.fround(0.01)]);
   });
 });
+
+function expectRatioOf1(ours: Float64Array, theirs: readonly number[]): void {
+  const ratios = ours.map((frequency, i) => frequency / (theirs[i] ?? 0));
+  expect(
+    largestDifference(
+      ratios,
+      theirs.map(() => 1),
+    ),
+  ).toBeLessThan(1.3e-7);
+}
