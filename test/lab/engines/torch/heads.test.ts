@@ -6,10 +6,12 @@ import { missing } from '../../../../src/lab/core/missing.ts';
 import { neutralPrompts } from '../../../../src/lab/demo/datasets.ts';
 import { demoQuestions } from '../../../../src/lab/demo/questions.ts';
 import { createEmbeddedEngine } from '../../../../src/lab/engines/embedded/embedded-engine.ts';
+import { createLab } from '../../../../src/lab/local/local-lab.ts';
 import { openModelFolder } from '../../../../src/lab/models/open-model.ts';
 import { measurePatches, type PatchMethod, type PatchPlan } from '../../../../src/lab/patching/patch-effects.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
 import { packageFile } from '../../../../src/package-root.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { disagreements, HASH } from '../../ground-truth/agreement.ts';
 import { largestDifference, openReference, PARITY_MODELS } from '../../parity-reference.ts';
 import { useTorch } from './open-torch-engine.ts';
@@ -78,6 +80,28 @@ describe('the model that ships', () => {
       expect(correlation(estimated.shares, real.shares)).toBeGreaterThan(0.8);
     },
   );
+
+  it('shows by patch_map, from gradients alone, the head that interchange finds', async () => {
+    const folder = temporaryFolder();
+    const { dataset, target } = await demoQuestion();
+    const bestOf = async (engine: Engine, method: PatchMethod) => {
+      const lab = createLab(engine, { data: folder, cache: folder, project: folder }, undefined);
+      const call = (name: string, args: Record<string, unknown>) =>
+        lab.call(name, args, { signal, progress: () => {} });
+      const { capture_id } = await call('capture_acts', {
+        prompts: dataset.map(({ prompt }) => prompt),
+        labels: dataset.map(({ label }) => label),
+        pair_ids: dataset.map(({ pair }) => pair),
+        layers: [2],
+      });
+      const words = { positive_tokens: target?.positive, negative_tokens: target?.negative };
+      const { best } = await call('patch_map', { capture_id, ...words, place: 'z', method, max_pairs: 8, top_k: 1 });
+      return best as { layer: string; position: number; share: number }[];
+    };
+    const [[estimated], [measured]] = [await bestOf(torch, 'attribution'), await bestOf(embedded, 'interchange')];
+    expect(measured?.share).toBeGreaterThan(0.5);
+    expect(estimated).toMatchObject({ layer: measured?.layer, position: measured?.position });
+  });
 
   async function planFor(engine: Engine, place: HookPlace): Promise<Omit<PatchPlan, 'method'>> {
     const { dataset, target } = await demoQuestion();
