@@ -22,6 +22,7 @@ const TOOLS = [
   'list_probes',
   'list_vars',
   'load_probe',
+  'patch_map',
   'probe_eval',
   'reset',
   'sae_lookup',

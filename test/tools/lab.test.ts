@@ -67,6 +67,7 @@ describe('the tools of the lab', () => {
       'probe_eval',
       'steer',
       'sae_lookup',
+      'patch_map',
       'causality_protocol',
       'list_manifests',
     ]);
@@ -80,6 +81,7 @@ describe('the tools of the lab', () => {
     ['probe_eval', ['probe_id', 'capture_id'], { labels: undefined, layer: undefined }],
     ['steer', ['layer', 'direction_id', 'alpha'], { prompt: undefined, max_new_tokens: 32, control_tokens: undefined }],
     ['sae_lookup', ['sae_id', 'capture_id', 'layer'], { top_k: 32 }],
+    ['patch_map', ['capture_id'], { place: 'resid_post', method: 'attribution', layers: undefined, top_k: 8 }],
     [
       'causality_protocol',
       ['capture_id'],

@@ -17,6 +17,7 @@ import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
 import { type LabResources, manifestFor } from './resources.ts';
 import { datasetOf, positionIn, seenRows } from './rows.ts';
+import { targetWords } from './target-words.ts';
 import { verdictAnswer } from './verdict-answer.ts';
 
 export const causalityProtocolHandler = defineHandler(causalityProtocol, async (resources, args, context) => {
@@ -60,14 +61,13 @@ async function makeQuestion(
   const { point } = layerOf(resources, args.layer ?? probe?.layer ?? onlyLayer(capture));
   const position = positionIn(capture, args.position ?? probe?.position);
   const length = probe ? norm(probe.direction) : 1;
-  const target = targetOf(args);
   const neutral = args.neutral_prompts ?? resources.neutralPrompts;
   const matched = args.structure_matched_capture_id;
   const question: CausalQuestion = {
     site: { ...point, position },
     direction: probe ? givenBy(probe, capture, notes) : { kind: 'fit', method: args.fit ?? 'difference-of-means' },
     dataset: datasetOf(capture, args.labels),
-    ...(target && { target }),
+    ...targetWords(args),
     ...(args.control_tokens && { controls: args.control_tokens }),
     ...(neutral && { neutralPrompts: [...neutral] }),
     ...(matched !== undefined && {
@@ -126,12 +126,6 @@ function givenBy(probe: Probe, capture: Capture, notes: string[]): CausalQuestio
     source: `probe ${probe.id}`,
     ...(seen.length > 0 && { trainedOn: seen }),
   };
-}
-
-function targetOf({ positive_tokens: positive, negative_tokens: negative }: Arguments): CausalQuestion['target'] {
-  if (positive === undefined && negative === undefined) return undefined;
-  if (positive?.length && negative?.length) return { positive, negative };
-  throw new CuvetteError('invalid_input', 'Give both positive_tokens and negative_tokens, or neither.');
 }
 
 async function matchedSet({ store }: LabResources, captureId: string, labels: Label[] | undefined) {

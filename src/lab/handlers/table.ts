@@ -6,6 +6,7 @@ import { CODE_HANDLERS } from './code.ts';
 import type { Handler } from './handler.ts';
 import { listManifestsHandler, listProbesHandler, statusHandler } from './lab-status.ts';
 import { loadProbeHandler } from './load-probe.ts';
+import { patchMapHandler } from './patch-map.ts';
 import { probeEvalHandler } from './probe-eval.ts';
 import { saeLookupHandler } from './sae-lookup.ts';
 import { steerHandler } from './steer.ts';
@@ -20,6 +21,7 @@ export const HANDLERS: readonly Handler[] = [
   probeEvalHandler,
   steerHandler,
   saeLookupHandler,
+  patchMapHandler,
   causalityProtocolHandler,
   listManifestsHandler,
   ...CODE_HANDLERS,

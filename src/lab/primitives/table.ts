@@ -4,6 +4,7 @@ import { captureActs } from './capture-acts.ts';
 import { causalityProtocol } from './causality-protocol.ts';
 import { describeCode, interruptCode, listVariables, resetCode, runCode } from './code.ts';
 import { listManifests, listProbes, status } from './lab-status.ts';
+import { patchMap } from './patch-map.ts';
 import type { Primitive } from './primitive.ts';
 import { probeEval } from './probe-eval.ts';
 import { saeLookup } from './sae-lookup.ts';
@@ -19,6 +20,7 @@ export const PRIMITIVES: readonly Primitive[] = [
   probeEval,
   steer,
   saeLookup,
+  patchMap,
   causalityProtocol,
   listManifests,
 ];

@@ -40,6 +40,7 @@ describe('the routes of a lab', () => {
       'POST /execute',
       'POST /interrupt',
       'POST /load-probe',
+      'POST /patch-map',
       'POST /probe',
       'POST /reset',
       'POST /sae-lookup',
