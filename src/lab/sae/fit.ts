@@ -6,6 +6,7 @@ import type { Sae } from '../core/sae.ts';
 import { mean, sum } from '../statistics/summary.ts';
 import { centreRows } from '../statistics/vectors.ts';
 import { decodeSae, encodeSaePlainly } from './encode.ts';
+import { measureReading, misreadingOf } from './reading.ts';
 
 export interface SaeFit {
   /** Rows that this is measured on. */
@@ -33,9 +34,13 @@ export function checkSae(
   options: { features?: Float32Array; targets?: Float32Array; force?: boolean } = {},
 ): SaeFit {
   checkSaeShape(sae, model);
-  const fit = measureFit(sae, rows, options.features ?? encodeSaePlainly(sae, rows), options.targets);
+  const features = options.features ?? encodeSaePlainly(sae, rows);
+  const fit = measureFit(sae, rows, features, options.targets);
   const isJudged = sae.output === undefined || options.targets !== undefined;
-  if (isJudged && !options.force) refuseBadFit(sae, fit);
+  if (isJudged && !options.force) {
+    refuseBadFit(sae, fit);
+    refuseMisreading(sae, rows, features, options.targets ?? rows);
+  }
   return fit;
 }
 
@@ -99,6 +104,22 @@ function refuseBadFit(sae: Sae, fit: SaeFit): void {
     'bad_model',
     `SAE ${sae.id} (${sae.format}) leaves ${percent(fit.fvu)} of the variance of these activations unexplained (FVU, on ${fit.rows} rows, L0 ${fit.l0.toFixed(1)}), ` +
       `more than ${percent(LARGEST_FVU)}${at(sae)}. It is of another model, layer or place, or wants activations prepared in another way. Give force to use it all the same.`,
+  );
+}
+
+/** Features that are looked at once more to find a misreading, and the fewest rows, however many features each has. */
+const MOST_READ = 2 ** 22;
+const FEWEST_READ = 24;
+
+function refuseMisreading(sae: Sae, rows: Float32Array, features: Float32Array, wanted: Float32Array): void {
+  const count = rows.length / sae.width;
+  const some = Math.min(count, Math.max(FEWEST_READ, Math.floor(MOST_READ / sae.features)));
+  const first = (numbers: Float32Array) => numbers.subarray(0, (numbers.length / count) * some);
+  const why = misreadingOf(sae, measureReading(sae, first(rows), first(features), first(wanted)));
+  if (why === undefined) return;
+  throw new CuvetteError(
+    'bad_model',
+    `SAE ${sae.id} (${sae.format}) is not read as it was trained: ${why}${at(sae)}. Its activation function, biases or normalisation are others than its files say. Give force to use it all the same.`,
   );
 }
 
