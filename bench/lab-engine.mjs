@@ -1,42 +1,55 @@
-/** The embedded engine at work, in a process of its own so that its memory can be told: what is asked for is said in JSON on standard input. */
+/** The embedded engine at work, in a process of its own so that its memory can be told: a line of JSON says what to open, each further line what to do. */
 
-import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { createEmbeddedEngine, openModelFolder } from '../build/lab.js';
 import { timeProtocol } from './timed-protocol.mjs';
 
-const wanted = JSON.parse(readFileSync(0, 'utf8'));
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const opened = JSON.parse((await lines.next()).value);
 const before = process.memoryUsage().rss;
-const model = await openModelFolder(wanted.folder);
-const engine = await createEmbeddedEngine({ model, id: wanted.folder, threads: wanted.threads });
+const model = await openModelFolder(opened.folder);
+const engine = await createEmbeddedEngine({ model, id: opened.folder, threads: opened.threads });
 const { layers, width } = engine.describe();
-/** Keys and values of one token, in every block: the engine keeps them for later runs. */
-const tokenBytes = layers * 2 * width * 4;
-const answer = { parameters: model.parameters, tokenBytes, loaded: process.memoryUsage().rss - before };
-if (wanted.prefill) {
-  answer.prefill = await times((round) =>
-    engine.run({ prompts: varied(wanted.prefill, round), logits: { positions: [-1] } }),
-  );
-  answer.decode = await times(() => engine.generate({ prompts: [wanted.decode], maxNewTokens: wanted.newTokens }));
+let round = 0;
+
+const works = {
+  prefill: ({ prompts }) => engine.run({ prompts: varied(prompts), logits: { positions: [-1] } }),
+  capture: ({ prompts }) => engine.run({ prompts: varied(prompts), taps: allLayers() }),
+  decode: ({ prompt, newTokens }) => engine.generate({ prompts: [prompt], maxNewTokens: newTokens }),
+};
+
+// Keys and values of one token, in every block: the engine keeps them for later runs.
+tell({
+  parameters: model.parameters,
+  tokenBytes: layers * 2 * width * 4,
+  loaded: process.memoryUsage().rss - before,
+});
+for await (const line of lines) {
+  const work = JSON.parse(line);
+  if (work.do === 'memory') tell({ peak: process.resourceUsage().maxRSS * 1024 - before });
+  // As the demo asks it.
+  else if (work.do === 'protocol') tell(await timeProtocol(engine, { ...work, neutral: 32 }));
+  else tell({ seconds: await timed(() => works[work.do](work)) });
 }
-// As the demo asks it.
-if (wanted.protocol) answer.protocol = await timeProtocol(engine, { ...wanted.protocol, neutral: 32 });
-answer.peak = process.resourceUsage().maxRSS * 1024 - before;
 await engine.close();
 model.close();
-process.stdout.write(JSON.stringify(answer));
 
-async function times(work) {
-  await work(0);
-  const taken = [];
-  for (let round = 1; round <= wanted.rounds; round++) {
-    const start = performance.now();
-    await work(round);
-    taken.push((performance.now() - start) / 1000);
-  }
-  return taken;
+function tell(answer) {
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}
+
+async function timed(work) {
+  const start = performance.now();
+  await work();
+  return (performance.now() - start) / 1000;
+}
+
+function allLayers() {
+  return Array.from({ length: layers }, (_, layer) => ({ point: { layer, place: 'resid_post' }, positions: [-1] }));
 }
 
 /** Other prompts each time: what the engine remembers of earlier ones is of no use. */
-function varied(prompts, round) {
-  return prompts.map((prompt) => prompt.map((token) => (token * 31 + round * 7919) % wanted.vocabulary));
+function varied(prompts) {
+  round++;
+  return prompts.map((prompt) => prompt.map((token) => (token * 31 + round * 7919) % opened.vocabulary));
 }

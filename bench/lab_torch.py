@@ -1,7 +1,7 @@
 """The same work as bench/lab-engine.mjs in PyTorch with transformers, as one would write it. Needs both; prints JSON.
 
     python bench/lab_torch.py make FOLDER            writes a model of GPT-2's size with random weights
-    python bench/lab_torch.py measure FOLDER         what is asked for is said in JSON on standard input
+    python bench/lab_torch.py serve                  what is asked for is said in lines of JSON on standard input
 """
 
 import json
@@ -21,34 +21,37 @@ def make(folder):
     GPT2LMHeadModel(GPT2Config()).save_pretrained(folder)
 
 
-def times(work, rounds):
-    work()
-    taken = []
-    for _ in range(rounds):
+def serve():
+    """A line of JSON says what to open, each further line what to do, and is answered by a line."""
+    opened = json.loads(sys.stdin.readline())
+    torch.set_num_threads(opened["threads"])
+    model = AutoModelForCausalLM.from_pretrained(opened["folder"], dtype=torch.float32).eval()
+    tell({"torch": torch.__version__, "transformers": transformers.__version__})
+    for line in sys.stdin:
+        wanted = json.loads(line)
         start = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - start)
-    return taken
+        WORKS[wanted["do"]](model, wanted)
+        tell({"seconds": time.perf_counter() - start})
 
 
-def measure(folder, wanted):
-    torch.set_num_threads(wanted["threads"])
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    answer = {"torch": torch.__version__, "transformers": transformers.__version__}
-    if "prefill" in wanted:
-        batch = torch.tensor(wanted["prefill"])
-        answer["prefill"] = times(lambda: model(batch, logits_to_keep=1), wanted["rounds"])
-    if "decode" in wanted:
-        answer["decode"] = times(lambda: decode(model, wanted["decode"], wanted["newTokens"]), wanted["rounds"])
-    if "interventions" in wanted:
-        answer["interventions"] = times(lambda: intervene(model, wanted["interventions"]), 1)
-    print(json.dumps(answer))
+def tell(answer):
+    print(json.dumps(answer), flush=True)
 
 
-def decode(model, prompt, count):
+def prefill(model, wanted):
+    model(torch.tensor(wanted["prompts"]), logits_to_keep=1)
+
+
+def capture(model, wanted):
+    """As a script takes the last position after every block."""
+    states = model(torch.tensor(wanted["prompts"]), output_hidden_states=True).hidden_states
+    torch.stack([state[:, -1] for state in states[1:]]).numpy()
+
+
+def decode(model, wanted):
     """Greedy, with the cache, and none of what `generate` does beside it."""
-    tokens, cache = torch.tensor([prompt]), None
-    for _ in range(count):
+    tokens, cache = torch.tensor([wanted["prompt"]]), None
+    for _ in range(wanted["newTokens"]):
         out = model(tokens, past_key_values=cache, use_cache=True, logits_to_keep=1)
         cache, tokens = out.past_key_values, out.logits[:, -1].argmax(-1, keepdim=True)
 
@@ -70,8 +73,11 @@ def intervene(model, wanted):
         handle.remove()
 
 
+WORKS = {"prefill": prefill, "capture": capture, "decode": decode, "interventions": intervene}
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "make":
         make(sys.argv[2])
     else:
-        measure(sys.argv[2], json.load(sys.stdin))
+        serve()
