@@ -52,11 +52,12 @@ describe('a map of patches', () => {
     expect(answer.picture).toContain('█ = 1.00');
     expect(answer.notes).toEqual(['1 of 2 layers were asked for.']);
     const [best] = answer.best;
-    const verdict = await call('causality_protocol', {
-      ...{ capture_id, ...target, fit: 'difference-of-means' },
+    const { record } = (await call('causality_protocol', {
+      ...{ capture_id, ...target, fit: 'difference-of-means', include_evidence: true },
       ...{ layer: best?.layer, position: best?.position },
-    });
-    expect(verdict.verdict).toMatch(/^(weak-)?causal$/);
+    })) as unknown as { record: { evidence: { site: object; interchange: { full: { value: number } } } } };
+    expect(record.evidence.site).toMatchObject({ layer: 0, position: best?.position });
+    expect(record.evidence.interchange.full.value).toBeCloseTo(best?.share ?? 0, 1);
   });
 
   test('is made of the half of the data that the protocol does not test on', async () => {
