@@ -10,18 +10,6 @@ export const DEEPEST_JSON = 200;
 /** How many values there may be, the keys of objects counted with them. */
 export const MOST_JSON_VALUES = 250_000;
 
-/** Characters. */
-const LONGEST_BEGINNING = 2000;
-const beginnings = new WeakMap<Request, string>();
-
-/** How a body began that was read here; nothing for one that was not. */
-export function beginningOf(request: Request): string | undefined {
-  return beginnings.get(request);
-}
-
-/** Bytes. */
-const LARGE = 256 * 1024;
-
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -31,47 +19,22 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/**
- * The text of a body, whose size was limited before, once it may be parsed. It is looked at as it comes, so that others are
- * served meanwhile; of one that is refused the rest is read past, since most clients hear the answer only then.
- */
-export async function readJsonBody(request: Request): Promise<string> {
-  const scan = createScan();
-  const decoder = new TextDecoder();
-  let text = '';
-  let refusal: CuvetteError | undefined;
-  for await (const piece of piecesOf(request)) {
-    if (refusal) continue;
-    refusal = scan(piece);
-    const isFirst = text === '';
-    text = refusal ? '' : text + decoder.decode(piece, { stream: true });
-    if (isFirst) beginnings.set(request, piece.toString('utf8', 0, LONGEST_BEGINNING));
-  }
-  if (refusal) throw refusal;
-  return text + decoder.decode();
-}
-
-async function* piecesOf(request: Request): AsyncGenerator<Buffer> {
-  try {
-    // A stream costs more to make than a short body takes to read.
-    if (Number(request.headers.get('content-length') ?? LARGE) < LARGE) yield Buffer.from(await request.arrayBuffer());
-    else for await (const piece of request.body ?? []) yield Buffer.from(piece.buffer, piece.byteOffset, piece.length);
-  } catch (error) {
-    throw new CuvetteError('invalid_input', 'The request ended before its body was whole. Send it again.', {
-      cause: error,
-    });
-  }
-}
-
 /** Parses what is short enough to be looked at in one go. */
 export function parseGuarded(text: string, mostValues = MOST_JSON_VALUES): unknown {
-  const refusal = createScan(mostValues)(Buffer.from(text));
+  const { refusal } = createScan(mostValues)(Buffer.from(text));
   if (refusal) throw refusal;
   return JSON.parse(text);
 }
 
-/** Takes bytes piece by piece, and says why they are refused, if they are. In a string nothing counts but its end, which is looked for by the system's own search. */
-function createScan(mostValues = MOST_JSON_VALUES): (bytes: Buffer) => CuvetteError | undefined {
+export interface Scanned {
+  /** Why the JSON is refused, if it is. */
+  refusal?: CuvetteError;
+  /** The piece begins and ends within one string. */
+  isWithinString: boolean;
+}
+
+/** Takes bytes piece by piece. In a string nothing counts but its end, which is looked for by the system's own search. */
+export function createScan(mostValues = MOST_JSON_VALUES): (bytes: Buffer) => Scanned {
   let depth = 0;
   let values = 0;
   let isInString = false;
@@ -94,6 +57,7 @@ function createScan(mostValues = MOST_JSON_VALUES): (bytes: Buffer) => CuvetteEr
 
   return (bytes) => {
     let at = isInString ? endOfString(bytes, 0) : 0;
+    if (isInString) return { isWithinString: true };
     while (at < bytes.length) {
       const byte = bytes[at];
       at += 1;
@@ -102,11 +66,11 @@ function createScan(mostValues = MOST_JSON_VALUES): (bytes: Buffer) => CuvetteEr
       else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
         values += 1;
         depth += 1;
-        if (depth > DEEPEST_JSON) return tooDeep();
+        if (depth > DEEPEST_JSON) return { refusal: tooDeep(), isWithinString: false };
       } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth -= 1;
-      if (values > mostValues) return tooMany(mostValues);
+      if (values > mostValues) return { refusal: tooMany(mostValues), isWithinString: false };
     }
-    return undefined;
+    return { isWithinString: false };
   };
 }
 

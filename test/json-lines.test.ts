@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { readLines, writeLine } from '../src/json-lines.ts';
+import { createLineWriter, readLines, writeLine } from '../src/json-lines.ts';
 
 async function linesOf(pieces: Buffer[]): Promise<string[]> {
   const stream = new PassThrough();
@@ -66,10 +66,59 @@ describe('a written message', () => {
     const stream = new PassThrough();
     const lines: string[] = [];
     readLines(stream, (line) => lines.push(line));
-    const messages = [{ text: 'two\nlines\r\n' }, { text: '\u2028 \u0000 🐢' }, null, [1, 2]];
+    const messages = [{ text: 'two\nlines\r\n' }, { text: '\u2028 \u0000 🐢' }, {}, [1, 2]];
     for (const message of messages) writeLine(stream, message);
     stream.end();
     await once(stream, 'end');
     expect(lines.map((line) => JSON.parse(line))).toEqual(messages);
+  });
+});
+
+describe('messages with long strings', () => {
+  const long = (text: string) => text.repeat(600_000 / text.length);
+
+  function open() {
+    const stream = new PassThrough();
+    const received: unknown[] = [];
+    readLines(stream, (line) => received.push(JSON.parse(line)));
+    return { stream, received, writer: createLineWriter(stream) };
+  }
+
+  it('arrive whole and in the order in which they were written, with short ones between', async () => {
+    const { stream, received, writer } = open();
+    const messages = [
+      { op: 'ack', seq: 1 },
+      { op: 'execute', code: long('x🐢'), more: [1] },
+      { op: 'interrupt' },
+      { code: long('\n"'), stdin: long('é\ud83d') },
+    ];
+    writer.write(messages.slice(0, 2));
+    writer.write(messages.slice(2, 3));
+    writer.write(messages.slice(3));
+    writer.end();
+    await once(stream, 'end');
+    expect(received).toEqual(messages);
+  });
+
+  it('let others be served between their pieces', async () => {
+    const { stream, writer } = open();
+    let turns = 0;
+    const count = setInterval(() => {
+      turns += 1;
+    }, 0);
+    writer.write([{ code: long('x').repeat(50) }]);
+    writer.end();
+    await once(stream, 'end');
+    clearInterval(count);
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  it('to a reader who is gone are given up', async () => {
+    const { stream, received, writer } = open();
+    writer.write([{ code: long('x') }]);
+    stream.destroy();
+    writer.write([{ op: 'late' }]);
+    await once(stream, 'close');
+    expect(received).toEqual([]);
   });
 });

@@ -130,6 +130,17 @@ def close_folders(policy: dict[str, Any]) -> None:
             pass  # Sessions live on in it.
 
 
+def names(policy: dict[str, Any]) -> set[str]:
+    """Lists the sessions that have a group in the zygote's own folders."""
+    found: set[str] = set()
+    for folder in set((policy["cgroup"] or {"folders": {}})["folders"].values()):
+        try:
+            found.update(entry.name for entry in os.scandir(folder) if entry.is_dir())
+        except FileNotFoundError:
+            pass
+    return found
+
+
 def remove(policy: dict[str, Any], name: str) -> bool:
     """Removes the group of a session that has ended; False while the kernel still counts a process in it."""
     given = policy["cgroup"] or {"folders": {}}

@@ -67,6 +67,9 @@ class Confiner(Isolation):
     def clean_up(self, name: str) -> bool:
         return cgroup.remove(self.policy, name)
 
+    def clean_up_all_but(self, living: set[str]) -> bool:
+        return all([cgroup.remove(self.policy, name) for name in cgroup.names(self.policy) - living])
+
     def close(self) -> None:
         cgroup.close_folders(self.policy)
 

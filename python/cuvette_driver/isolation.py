@@ -17,5 +17,9 @@ class Isolation:
         """Removes what the session of that name left outside of itself; False if it is too early."""
         return True
 
+    def clean_up_all_but(self, living: set[str]) -> bool:
+        """Does the same for every session but those, at the zygote's end."""
+        return True
+
     def close(self) -> None:
         """Removes what the zygote itself left, at its end."""

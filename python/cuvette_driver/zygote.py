@@ -52,6 +52,7 @@ def main(path: str, modules: list[str], policy: str | None = None) -> None:
         try:
             front.serve()
         finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             end_template(template_pid)
             front.end()
             isolation.close()
@@ -119,16 +120,17 @@ class Zygote:
                 self.idle_since = time.monotonic()
 
     def end(self) -> None:
-        """Cleans up after the keeper that waits for a session and will not get one, and after those that have just ended."""
-        for assignment in (self.pending, self.spare and self.spare[0]):
-            if assignment is not None:
-                assignment.close()
-            if assignment in self.names:
-                self.to_clean.append(self.names[assignment])
+        """Ends the keepers that will get no session, and cleans up after all that have ended, whether they came to say their name or not."""
+        without_session = [one for one in (self.pending, self.spare and self.spare[0]) if one is not None]
+        for assignment in without_session:
+            assignment.shutdown(socket.SHUT_WR)
+        living = {self.names[assignment] for assignment in self.keepers if assignment in self.names}
         deadline = time.monotonic() + LAST_CLEANING
-        while self.to_clean and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            without_session = [one for one in without_session if not has_hung_up(one)]
+            if self.isolation.clean_up_all_but(living) and not without_session:
+                return
             time.sleep(CLEANING)
-            self.to_clean = [name for name in self.to_clean if not self.isolation.clean_up(name)]
 
     def is_idle(self) -> bool:
         """Is true when nobody has used the zygote for a while, or those who did have said that nobody will."""
@@ -238,6 +240,16 @@ class Zygote:
     def close(self, source: socket.socket) -> None:
         self.watch.remove(source)
         source.close()
+
+
+def has_hung_up(assignment: socket.socket) -> bool:
+    """Says whether no process holds the other end any more."""
+    try:
+        return assignment.recv(CHUNK, socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def listen(path: str) -> socket.socket:

@@ -4,8 +4,10 @@ import errno
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
+import threading
 import time
 import types
 import unittest
@@ -16,6 +18,8 @@ from harness import DRIVER, PATIENCE, start_time
 sys.path.insert(0, os.path.dirname(DRIVER))
 from cuvette_driver import cgroup
 from cuvette_driver.cgroup import ControlGroup
+from cuvette_driver.confinement import Confiner
+from cuvette_driver.zygote import Zygote
 
 MIB = 1 << 20
 LIMITS = {"memory": 64 * MIB, "processes": 8, "cpus": 2, "openFiles": 100, "disk": 0, "fileCount": 0}
@@ -283,6 +287,55 @@ class RemovalOfGroups(FakeHierarchies):
 
     def test_removal_of_a_group_that_is_gone_succeeds(self):
         self.assertTrue(cgroup.remove(self.policy(), "never-there"))
+
+
+class EndOfZygote(FakeHierarchies):
+    def setUp(self):
+        super().setUp()
+        self.policy_of_zygote = self.policy()
+        cgroup.open_folders(self.policy_of_zygote)
+        confiner = Confiner.__new__(Confiner)  # Its constructor would confine the process of the tests.
+        confiner.policy = self.policy_of_zygote
+        listener, forks = self.sockets()
+        self.zygote = Zygote("unused", listener, forks, 0.0, confiner)
+
+    def sockets(self):
+        pair = socket.socketpair()
+        for one in pair:
+            self.addCleanup(one.close)
+        return pair
+
+    def end(self):
+        self.zygote.end()
+        self.zygote.isolation.close()
+
+    def test_group_of_a_keeper_that_ended_before_it_said_its_name_is_removed(self):
+        self.group(self.policy_of_zygote, "nameless")
+        self.end()
+        self.assertEqual([os.listdir(self.base(kind)) for kind in self.kinds], [[], [], []])
+
+    def test_end_waits_for_a_keeper_that_is_being_made(self):
+        self.zygote.pending, keeper = self.sockets()
+
+        def make():
+            keeper.recv(1)
+            self.group(self.policy_of_zygote, "late")
+            keeper.close()
+
+        thread = threading.Thread(target=make)
+        thread.start()
+        self.end()
+        thread.join()
+        self.assertEqual([os.listdir(self.base(kind)) for kind in self.kinds], [[], [], []])
+
+    def test_groups_of_sessions_that_live_on_stay(self):
+        session, _ = self.sockets()
+        self.zygote.keepers.add(session)
+        self.zygote.names[session] = "one"
+        self.group(self.policy_of_zygote, "one")
+        self.group(self.policy_of_zygote, "two")
+        self.end()
+        self.assertEqual(cgroup.names(self.policy_of_zygote), {"one"})
 
 
 def own_groups():

@@ -27,7 +27,7 @@ try {
       const { prepareVenv } = await load('./test/prepare.ts');
       await prepareVenv('python-check', { python: 'python3', packages: ['ruff==0.17.5', 'mypy==1.20.2'], say });
     },
-    docker: async () => (await load('./test/docker/base-root.ts')).baseRoot(say),
+    docker: async () => (await load('./test/docker/build-image.ts')).prepareLayers(process.cwd(), say),
     torch: async () => (await load('./test/lab/engines/torch/prepare-torch.ts')).prepareTorch(say),
   };
   if (!Object.hasOwn(steps, what)) throw new Error(`There is nothing to prepare that is called ${what}.`);

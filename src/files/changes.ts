@@ -1,8 +1,9 @@
 /** Compares snapshots of a workspace: which regular files are new, changed or gone. It reads no content and follows no link. */
 
-import { type BigIntStats, type Dirent, lstatSync, readdirSync } from 'node:fs';
+import { type BigIntStats, type Dirent, lstatSync, opendirSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { type FolderHandleSync, openFolder, openFolderSync } from './folder-handle.ts';
+import { inBatches } from './in-batches.ts';
 
 /** By name relative to the workspace: what changes whenever the file does. */
 export type Snapshot = Map<string, string>;
@@ -30,7 +31,7 @@ function takeSmallSnapshot(workspace: string): Snapshot | undefined {
   const found: Snapshot = new Map();
   let room = SMALL;
   const read = (held: FolderHandleSync, folder: Folder): void => {
-    const entries = readdirSync(held.path, { withFileTypes: true });
+    const entries = firstEntries(held.path, room);
     room -= entries.length + 1;
     for (const { last, name, isFolder } of relevant(entries, folder)) {
       if (room < 0) return;
@@ -52,6 +53,18 @@ function takeSmallSnapshot(workspace: string): Snapshot | undefined {
   return room < 0 ? undefined : found;
 }
 
+/** All entries of a folder, or one more than there is room for. */
+function firstEntries(path: string, room: number): Dirent[] {
+  const folder = opendirSync(path, { bufferSize: SMALL });
+  try {
+    const entries: Dirent[] = [];
+    for (let entry = folder.readSync(); entry && entries.length <= room; entry = folder.readSync()) entries.push(entry);
+    return entries;
+  } finally {
+    folder.closeSync();
+  }
+}
+
 async function takeLargeSnapshot(workspace: string): Promise<Snapshot> {
   const found: Snapshot = new Map();
   const enter = async (path: string, folder: Folder): Promise<void> => {
@@ -60,11 +73,9 @@ async function takeLargeSnapshot(workspace: string): Promise<Snapshot> {
     const listed = await readdir(held.path, { withFileTypes: true }).catch(() => []);
     const entries = relevant(listed, folder);
     const files = entries.filter(({ isFolder }) => !isFolder);
-    await Promise.all(
-      files.map(async ({ last, name }) => {
-        note(found, name, await lstat(held.entry(last), { bigint: true }).catch(() => undefined));
-      }),
-    );
+    await inBatches(files, async ({ last, name }) => {
+      note(found, name, await lstat(held.entry(last), { bigint: true }).catch(() => undefined));
+    });
     for (const { last, name, isFolder } of entries) {
       if (isFolder && found.size < MOST) await enter(held.entry(last), { name, depth: folder.depth + 1 });
     }

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { nanoid } from 'nanoid';
 import { codeOf } from '../errors.ts';
 import { type FolderHandle, openFolder, pathOfHandle } from './folder-handle.ts';
+import { inBatches } from './in-batches.ts';
 
 /** Opens what nobody may read, for its mode alone. Node has no name for it. */
 const O_PATH = 0o10000000;
@@ -60,7 +61,7 @@ async function removeFolder(top: FolderHandle, name: string): Promise<void> {
 
 async function removeFiles(folder: FolderHandle, entries: Dirent[]): Promise<void> {
   const files = entries.filter((entry) => !isFolder(entry));
-  await Promise.all(files.map(({ name }) => unlink(folder.entry(name))));
+  await inBatches(files, ({ name }) => unlink(folder.entry(name)));
 }
 
 async function moveUp(path: string, top: FolderHandle): Promise<void> {

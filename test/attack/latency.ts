@@ -4,11 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Latency {
   calls: number;
+  /** Milliseconds of each, in ascending order. */
+  delays: number[];
   /** Milliseconds that 99 of 100 calls did not exceed. */
   p99: number;
-  /** Milliseconds of the slowest call, and what `during` said when it was made. */
-  worst: number;
-  worstDuring: string;
+  /** The slowest calls: their milliseconds, and what `during` said when each was made. */
+  slowest: { took: number; during: string }[];
 }
 
 export interface Caller {
@@ -25,22 +26,23 @@ export interface Delays {
   take(): Latency;
 }
 
+const SHOWN = 10;
+
 export function collectDelays(every: number): Delays {
   let delays: number[] = [];
-  let worst = { worst: 0, worstDuring: '' };
-  let calls = 0;
+  let calls: Latency['slowest'] = [];
   return {
-    add(took, worstDuring) {
-      calls += 1;
+    add(took, during) {
+      calls.push({ took, during });
       for (let delay = took; delay > 0; delay -= every) delays.push(delay);
-      if (took > worst.worst) worst = { worst: took, worstDuring };
     },
     take() {
       const times = delays.sort((a, b) => a - b);
       const p99 = times[Math.floor(times.length * 0.99)];
       if (p99 === undefined) throw new Error('Nobody was called meanwhile.');
-      const latency = { calls, p99, ...worst };
-      [delays, worst, calls] = [[], { worst: 0, worstDuring: '' }, 0];
+      const slowest = calls.sort((a, b) => b.took - a.took).slice(0, SHOWN);
+      const latency = { calls: calls.length, delays: times, p99, slowest };
+      [delays, calls] = [[], []];
       return latency;
     },
   };

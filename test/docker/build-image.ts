@@ -1,10 +1,14 @@
-/** Builds an image without Docker: every instruction of every stage of the Dockerfile, in order, in a root of its own, on the files that .dockerignore lets through. */
+/**
+ * Builds an image without Docker: every instruction of every stage of the Dockerfile, in order, in a root of its own, on the files that .dockerignore lets through.
+ * What stands before the first COPY of a stage needs none of our files: it is run once and kept, as Docker keeps its layers.
+ */
 
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { testCache } from '../prepare.ts';
+import { type Say, testCache } from '../prepare.ts';
 import { baseRoot } from './base-root.ts';
 import { endOf, startInside } from './container.ts';
 import { contextFiles, copiedFiles } from './context.ts';
@@ -43,8 +47,13 @@ const PASSED_ON =
 
 const HEARTBEAT_MS = 60_000;
 
+/** Makes the first layers of each stage, unless they are there. */
+export async function prepareLayers(context: string, say: Say): Promise<void> {
+  for (const stage of stagesOf(context)) await firstLayer(stage, say);
+}
+
 export async function buildImage(options: BuildOptions): Promise<Image> {
-  const stages = parseDockerfile(readFileSync(join(options.context, 'Dockerfile'), 'utf8'));
+  const stages = stagesOf(options.context);
   const files = contextFiles(options.context);
   const roots = new Map<string, string>();
   let last: State | undefined;
@@ -55,54 +64,17 @@ export async function buildImage(options: BuildOptions): Promise<Image> {
   if (!last) throw new Error('The Dockerfile has no stage.');
   return { ...last, argv: [...last.entrypoint, ...last.cmd] };
 
-  async function buildStage({ base, instructions }: Stage, index: number): Promise<State> {
-    if (!/^node:\d+-bookworm-slim$/.test(base))
-      throw new Error(`The test has no root that could stand in for ${base}.`);
+  async function buildStage(stage: Stage, index: number): Promise<State> {
     const root = join(options.folder, `stage-${index}`);
-    await endOf(spawn('cp', ['-a', '--reflink=auto', await baseRoot(options.say), root]), options.say);
-    const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-    const state: State = {
-      ...{ root, cwd: '/', env: { PATH: path }, uid: 0, gid: 0, argv: [], health: [] },
-      ...{ shell: ['/bin/sh', '-c'], args: {}, entrypoint: [], cmd: [] },
-    };
-    for (const one of instructions) await follow(one, state);
-    return state;
-  }
-
-  async function follow(one: Instruction, state: State): Promise<void> {
-    const known = () => ({ ...state.args, ...state.env });
-    switch (one.kind) {
-      case 'workdir':
-        state.cwd = one.path;
-        mkdirSync(join(state.root, one.path), { recursive: true });
-        return;
-      case 'arg':
-        state.args[one.name] = one.value;
-        return;
-      case 'env':
-        for (const [name, value] of one.values) state.env[name] = filled(value, known());
-        return;
-      case 'user': {
-        const [uid = '', gid = uid] = filled(one.user, known()).split(':');
-        Object.assign(state, { uid: Number(uid), gid: Number(gid) });
-        return;
-      }
-      case 'shell':
-        state.shell = one.argv;
-        return;
-      case 'copy':
-        return copy(one, state);
-      case 'run':
-        return run(one.command, state);
-      case 'healthcheck':
-        state.health = one.argv;
-        return;
-      case 'entrypoint':
-        state.entrypoint = one.argv;
-        return;
-      case 'cmd':
-        state.cmd = one.argv;
+    await copyRoot(await firstLayer(stage, options.say), root, options.say);
+    const state = stateIn(root);
+    for (const one of beforeCopy(stage)) if (one.kind !== 'run') follow(one, state);
+    for (const one of stage.instructions.slice(beforeCopy(stage).length)) {
+      if (one.kind === 'copy') copy(one, state);
+      else if (one.kind === 'run') await run(one.command, state, options);
+      else follow(one, state);
     }
+    return state;
   }
 
   function copy({ from, sources, target }: Extract<Instruction, { kind: 'copy' }>, state: State): void {
@@ -127,27 +99,111 @@ export async function buildImage(options: BuildOptions): Promise<Image> {
       }
     }
   }
+}
 
-  async function run(command: string, state: State): Promise<void> {
-    const { root, cwd, uid, gid, shell } = state;
-    options.say(`RUN ${command.slice(0, 100)}`);
-    const passed = Object.entries(process.env).filter((pair): pair is [string, string] => PASSED_ON.test(pair[0]));
-    const env = { ...Object.fromEntries(passed), HOME: homeOf(root, uid), ...state.args, ...state.env, ...options.env };
-    const caches = join(testCache(), 'docker-apt');
-    mkdirSync(join(caches, 'partial'), { recursive: true });
-    const npmrc = join(homedir(), '.npmrc');
-    if (uid === 0 && existsSync(npmrc)) cpSync(npmrc, join(root, 'root', '.npmrc'));
-    const binds = {
-      [caches]: '/var/cache/apt/archives',
-      ...(uid === 0 && { [join(homedir(), '.npm')]: '/root/.npm' }),
-    };
-    const child = startInside({ root, argv: [...shell, command], cwd, env, uid, gid, binds });
-    // The step that builds for Go and C++ does so behind all other work, and prints nothing meanwhile.
-    const heartbeat = setInterval(() => options.say(`still at: RUN ${command.slice(0, 100)}`), HEARTBEAT_MS);
-    const { code, stdout, stderr } = await endOf(child, options.say).finally(() => clearInterval(heartbeat));
-    if (code !== 0)
-      throw new Error(`RUN ${command}\nended with ${code}:\n${stdout.slice(-2000)}\n${stderr.slice(-4000)}`);
+function stagesOf(context: string): Stage[] {
+  return parseDockerfile(readFileSync(join(context, 'Dockerfile'), 'utf8'));
+}
+
+function beforeCopy({ instructions }: Stage): Instruction[] {
+  const first = instructions.findIndex(({ kind }) => kind === 'copy');
+  return first === -1 ? instructions : instructions.slice(0, first);
+}
+
+/** The root after the instructions before the first COPY. */
+async function firstLayer(stage: Stage, say: Say): Promise<string> {
+  if (!/^node:\d+-bookworm-slim$/.test(stage.base))
+    throw new Error(`The test has no root that could stand in for ${stage.base}.`);
+  const base = await baseRoot(say);
+  const instructions = beforeCopy(stage);
+  if (!instructions.some(({ kind }) => kind === 'run')) return base;
+  const key = createHash('sha256')
+    .update(JSON.stringify([basename(base), instructions]))
+    .digest('hex')
+    .slice(0, 12);
+  const layer = join(testCache(), `docker-layer-${key}`);
+  if (existsSync(layer)) return layer;
+  const making = `${layer}.making`;
+  rmSync(making, { recursive: true, force: true });
+  await copyRoot(base, making, say);
+  const state = stateIn(making);
+  for (const one of instructions) {
+    if (one.kind === 'run') await run(one.command, state, { env: {}, say });
+    else follow(one, state);
   }
+  renameSync(making, layer);
+  return layer;
+}
+
+async function copyRoot(from: string, to: string, say: Say): Promise<void> {
+  const { code, stderr } = await endOf(spawn('cp', ['-a', '--reflink=auto', from, to]), say);
+  if (code !== 0) throw new Error(`cp of ${from} ended with ${code}: ${stderr}`);
+}
+
+function stateIn(root: string): State {
+  const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+  return {
+    ...{ root, cwd: '/', env: { PATH: path }, uid: 0, gid: 0, argv: [], health: [] },
+    ...{ shell: ['/bin/sh', '-c'], args: {}, entrypoint: [], cmd: [] },
+  };
+}
+
+/** Follows an instruction that neither copies nor runs anything. */
+function follow(one: Instruction, state: State): void {
+  const known = { ...state.args, ...state.env };
+  switch (one.kind) {
+    case 'workdir':
+      state.cwd = one.path;
+      mkdirSync(join(state.root, one.path), { recursive: true });
+      return;
+    case 'arg':
+      state.args[one.name] = one.value;
+      return;
+    case 'env':
+      for (const [name, value] of one.values) state.env[name] = filled(value, { ...known, ...state.env });
+      return;
+    case 'user': {
+      const [uid = '', gid = uid] = filled(one.user, known).split(':');
+      Object.assign(state, { uid: Number(uid), gid: Number(gid) });
+      return;
+    }
+    case 'shell':
+      state.shell = one.argv;
+      return;
+    case 'healthcheck':
+      state.health = one.argv;
+      return;
+    case 'entrypoint':
+      state.entrypoint = one.argv;
+      return;
+    case 'cmd':
+      state.cmd = one.argv;
+  }
+}
+
+async function run(
+  command: string,
+  state: State,
+  { env: given, say }: Pick<BuildOptions, 'env' | 'say'>,
+): Promise<void> {
+  const { root, cwd, uid, gid, shell } = state;
+  say(`RUN ${command.slice(0, 100)}`);
+  const passed = Object.entries(process.env).filter((pair): pair is [string, string] => PASSED_ON.test(pair[0]));
+  const env = { ...Object.fromEntries(passed), HOME: homeOf(root, uid), ...state.args, ...state.env, ...given };
+  const caches = join(testCache(), 'docker-apt');
+  mkdirSync(join(caches, 'partial'), { recursive: true });
+  const npmrc = join(homedir(), '.npmrc');
+  if (uid === 0 && existsSync(npmrc)) cpSync(npmrc, join(root, 'root', '.npmrc'));
+  const binds = {
+    [caches]: '/var/cache/apt/archives',
+    ...(uid === 0 && { [join(homedir(), '.npm')]: '/root/.npm' }),
+  };
+  const child = startInside({ root, argv: [...shell, command], cwd, env, uid, gid, binds });
+  // The step that builds for Go and C++ does so behind all other work, and prints nothing meanwhile.
+  const heartbeat = setInterval(() => say(`still at: RUN ${command.slice(0, 100)}`), HEARTBEAT_MS);
+  const { code, stdout, stderr } = await endOf(child, say).finally(() => clearInterval(heartbeat));
+  if (code !== 0)
+    throw new Error(`RUN ${command}\nended with ${code}:\n${stdout.slice(-2000)}\n${stderr.slice(-4000)}`);
 }
 
 /** The home that the root's own list of users has for an id. */

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageFile } from '../../src/package-root.ts';
 import { waitFor } from '../e2e/harness.ts';
-import { buildImage, homeOf, type Image } from './build-image.ts';
+import { buildImage, homeOf, type Image, prepareLayers } from './build-image.ts';
 import { endOf, execInside, firstInside, startInside } from './container.ts';
 
 const KEY = 'image-key-2f9d64';
@@ -20,7 +20,9 @@ let pid: number;
 
 beforeAll(async () => {
   const env = { PORT: String(await freePort()) };
-  image = await buildImage({ context: packageFile(), folder, env, say: (line) => console.log(line) });
+  const say = (line: string) => console.log(line);
+  await prepareLayers(packageFile(), say);
+  image = await buildImage({ context: packageFile(), folder, env, say });
   const settings = { ...image.env, ...composeEnvironment(), HOME: homeOf(image.root, image.uid) };
   image = { ...image, env: settings };
   container = startInside({ ...image, isConfined: true });

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { CuvetteError } from '../../errors.ts';
-import { readLines, writeLines } from '../../json-lines.ts';
+import { createLineWriter, readLines } from '../../json-lines.ts';
 import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreter.ts';
 import { type DriverMessage, type Hello, parseMessage, toEvent } from './messages.ts';
 
@@ -61,6 +61,7 @@ function createDriver(socket: Socket, hello: Hello) {
   let onIdleDeath: ((cause: string) => void) | undefined;
   let questions = 0;
 
+  const lines = createLineWriter(socket);
   let acknowledged: number | undefined;
   let timer: NodeJS.Timeout | undefined;
 
@@ -70,7 +71,7 @@ function createDriver(socket: Socket, hello: Hello) {
     timer = undefined;
     const messages = acknowledged === undefined ? [] : [{ op: 'ack', seq: acknowledged }];
     acknowledged = undefined;
-    writeLines(socket, message ? [...messages, message] : messages);
+    lines.write(message ? [...messages, message] : messages);
   }
 
   function ask(op: 'variables' | 'reset'): Promise<DriverMessage> {
@@ -140,7 +141,7 @@ function createDriver(socket: Socket, hello: Hello) {
     },
     leave(linger, owner) {
       send({ op: 'leave', linger, owner: owner && [owner.pid, owner.started] });
-      socket.end();
+      lines.end();
     },
     stop() {
       return new Promise((resolve) => {

@@ -6,7 +6,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { CuvetteError, toCuvetteError } from '../../errors.ts';
-import { readLines, writeLine } from '../../json-lines.ts';
+import { drained, readLines, writeLine } from '../../json-lines.ts';
 import type { BridgeEvent } from './protocol.ts';
 
 export interface RequestLimits {
@@ -77,16 +77,6 @@ export function openBridgeConnection(
         .finally(finish);
     });
   }
-}
-
-function drained(socket: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      socket.off('drain', end).off('close', end);
-      resolve();
-    };
-    socket.once('drain', end).once('close', end);
-  });
 }
 
 export function requestTooLarge(mostBytes: number): CuvetteError {

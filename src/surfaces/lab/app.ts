@@ -4,7 +4,7 @@ import { Hono, type HonoRequest } from 'hono';
 import { readConfig } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
 import type { Spills } from '../../files/spill.ts';
-import { readJsonBody } from '../../json-guard.ts';
+import { readJsonBody } from '../../json-body.ts';
 import type { Lab } from '../../lab/core/lab.ts';
 import type { Primitive } from '../../lab/primitives/primitive.ts';
 import { ROUTED } from '../../lab/primitives/table.ts';
@@ -15,8 +15,7 @@ import type { RestEnv } from '../caller.ts';
 import { goneSignal } from '../caller.ts';
 import { eventStream } from '../event-stream.ts';
 import { instanceHeader } from '../instance-header.ts';
-import { isSameSecret } from '../rest/access.ts';
-import { checkHostAndOrigin } from '../rest/host-and-origin.ts';
+import { checkHostAndOrigin, isSameSecret } from '../rest/access.ts';
 import { notFound, onError } from '../rest/problem.ts';
 import { limitBody } from '../rest/request-body.ts';
 import { collectAnswer, createLabCalls, type LabCallLimits } from './lab-calls.ts';
@@ -79,9 +78,9 @@ function routeOf({ name, route }: Primitive): string {
 }
 
 async function bodyOf(request: Request): Promise<Record<string, unknown>> {
-  const text = await readJsonBody(request);
+  const json = await readJsonBody(request);
   try {
-    const body: unknown = text.trim() === '' ? {} : JSON.parse(text);
+    const body: unknown = json.isBlank ? {} : json.parse();
     if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body };
   } catch (error) {
     throw new CuvetteError('invalid_input', 'The body of the request is not JSON.', { cause: error });

@@ -17,7 +17,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { nanoid } from 'nanoid';
 import { CuvetteError, toCuvetteError } from '../../errors.ts';
-import { readJsonBody } from '../../json-guard.ts';
+import { readJsonBody } from '../../json-body.ts';
 import type { Logger } from '../../log.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import type { Tool } from '../../tools/define-tool.ts';
@@ -170,7 +170,7 @@ function cancelKeyOf(request: Request, principal: Principal, id: unknown): strin
 /** Returns the message, undefined if it is not JSON, or the error if it was refused unread. */
 async function read(request: Request): Promise<unknown> {
   try {
-    return JSON.parse(await readJsonBody(request));
+    return (await readJsonBody(request)).parse();
   } catch (error) {
     return error instanceof CuvetteError ? error : undefined;
   }

@@ -1,7 +1,12 @@
-/** Decides who may call the service, by an API key, a secret in the path or a JWT; without any of these, only programs on this machine. */
+/**
+ * Decides who may call the service: by an API key, a secret in the path or a JWT; without any of these, only programs on this machine.
+ * Rejects requests that another site's web page makes through a user's browser: by DNS rebinding, which the Host header shows, and
+ * across origins (CSRF), which the Origin header shows. Allowed origins get CORS headers.
+ */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
+import { cors } from 'hono/cors';
 import { getPath } from 'hono/utils/url';
 import type { Config } from '../../config.ts';
 import { CuvetteError } from '../../errors.ts';
@@ -31,6 +36,11 @@ const PUBLIC = ['/', '/health', '/v1', '/v1/', '/v1/health'];
 
 const KEY: Principal = { id: 'key', kind: 'key' };
 const PATH: Principal = { id: 'path', kind: 'path' };
+
+const LOCAL_NAMES = ['localhost', '127.0.0.1', '[::1]'];
+const READING = ['GET', 'HEAD', 'OPTIONS'];
+const EXPOSED = ['Content-Disposition', 'Content-Length', 'ETag', 'Mcp-Session-Id', 'Retry-After', 'WWW-Authenticate'];
+const PREFLIGHT_AGE = 600;
 
 const WAYS = [
   {
@@ -125,7 +135,7 @@ export function isOpenToPages(config: Config): boolean {
 }
 
 /** Whether callers must show a credential. */
-export function isProtected(config: Config): boolean {
+function isProtected(config: Config): boolean {
   return WAYS.some(({ isSet }) => isSet(config));
 }
 
@@ -150,4 +160,59 @@ function stripPathSecret(path: string, secret: string): string | undefined {
 
 function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
+}
+
+/** Runs before access control, because a CORS preflight carries no credential. `others` are names to answer to beside this machine's own. */
+export function checkHostAndOrigin(config: Config, others: () => string[] = () => []): MiddlewareHandler<RestEnv> {
+  const { corsOrigins } = config;
+  const isForAll = corsOrigins.includes('*');
+  const allow = cors({
+    origin: isForAll ? '*' : corsOrigins,
+    allowMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    exposeHeaders: EXPOSED,
+    maxAge: PREFLIGHT_AGE,
+  });
+  // DNS rebinding gains a page nothing where callers must show a credential.
+  const hosts =
+    isLoopback(config.host) && !isProtected(config)
+      ? [...new Set([...LOCAL_NAMES, bracketed(config.host)])]
+      : undefined;
+
+  return async (c, next) => {
+    const host = c.req.header('host') ?? new URL(c.req.url).host;
+    const names = hosts && [...hosts, ...others()];
+    if (names && !names.includes(nameOf(host))) {
+      throw new CuvetteError(
+        'forbidden',
+        `This service does not answer to the name ${JSON.stringify(host)}, which a web page could have pointed here. ` +
+          `Use one of these: ${names.join(', ')}. A proxy in front must send such a Host header.`,
+      );
+    }
+    const origin = c.req.header('origin');
+    if (origin === undefined || isOwn(origin, host)) return next();
+    if (isForAll || corsOrigins.includes(origin)) return allow(c, next);
+    if (READING.includes(c.req.method) && isPublic(c.req.path)) return next();
+    throw new CuvetteError(
+      'forbidden',
+      `A web page of ${JSON.stringify(origin)} may not use this service. ` +
+        'To let it, add its origin to --cors-origins (CUVETTE_CORS_ORIGINS).',
+    );
+  };
+}
+
+/** Returns the name in a Host header without the port, or nothing if it is malformed. */
+function nameOf(host: string): string {
+  return /^(\[[\da-f:.]+\]|[^:@/\s[\]]+)(:\d+)?$/i.exec(host)?.[1]?.toLowerCase() ?? '';
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host.toLowerCase();
+}
+
+/** The scheme does not count, because a proxy in front may speak TLS where the service does not. */
+function isOwn(origin: string, host: string): boolean {
+  if (!/^https?:\/\//.test(origin) || !URL.canParse(origin)) return false;
+  const { protocol, host: from } = new URL(origin);
+  const here = `${protocol}//${host}`;
+  return URL.canParse(here) && new URL(here).host === from;
 }

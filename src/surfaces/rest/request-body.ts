@@ -3,7 +3,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { CuvetteError } from '../../errors.ts';
-import { readJsonBody } from '../../json-guard.ts';
+import { readJsonBody } from '../../json-body.ts';
 
 /** Limits requests that are held in memory; uploads have limits of their own. */
 export function limitBody(maxSize: number): MiddlewareHandler {
@@ -26,8 +26,8 @@ export function limitBody(maxSize: number): MiddlewareHandler {
 export function guardJson(): MiddlewareHandler {
   return async (c, next) => {
     if (!/json/i.test(c.req.header('content-type') ?? '')) return next();
-    const text = await readJsonBody(c.req.raw);
-    c.req.json = async () => JSON.parse(text);
+    const body = await readJsonBody(c.req.raw);
+    c.req.json = async <T>() => body.parse() as T;
     return next();
   };
 }

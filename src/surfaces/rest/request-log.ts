@@ -2,7 +2,7 @@
 
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Config } from '../../config.ts';
-import { beginningOf } from '../../json-guard.ts';
+import { beginningOf } from '../../json-body.ts';
 import type { Logger } from '../../log.ts';
 import { outgoingOf, type RestEnv } from '../caller.ts';
 import { hidePathSecret, hideQueryCredentials, hideSecretsInText } from './redaction.ts';

@@ -3,8 +3,7 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import type { RestEnv } from '../../../src/surfaces/caller.ts';
-import { createAccess } from '../../../src/surfaces/rest/access.ts';
-import { checkHostAndOrigin } from '../../../src/surfaces/rest/host-and-origin.ts';
+import { checkHostAndOrigin, createAccess } from '../../../src/surfaces/rest/access.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 
 const KEY = { apiKey: 'the-key-of-the-house' };
