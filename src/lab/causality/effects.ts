@@ -20,63 +20,52 @@ import {
   signOfGap,
 } from './intervention-sample.ts';
 import { type MarginReader, type Margins, marginOf, partOfMargins } from './logit-margins.ts';
-import { type NullPlan, testAgainstRandom, type Untested } from './random-directions.ts';
 import { componentSwaps, swapAll } from './swaps.ts';
 import { LEAST_GAP } from './thresholds.ts';
 
 const BOOTSTRAPS = 1000;
 
-export type Effects = Pick<Evidence, 'behaviour' | 'steering' | 'ablation' | 'temperature' | 'multiplicity'> & {
-  interchange: Omit<Evidence['interchange'], 'answerFlips' | 'answers' | 'partners'>;
-};
+type Tested = 'null' | 'p' | 'adjusted' | 'quarter';
 
-/** `isSettled` tells whether the behaviour and the effect of the whole activation, or what was measured before, leave nothing to random directions. */
-export async function measureEffects(
-  reader: MarginReader,
-  sample: InterventionSample,
-  plan: NullPlan,
-  dose: Dose,
-  isSettled: (behaviour: Evidence['behaviour'], full: Evidence['interchange']['full']) => boolean,
-): Promise<Effects> {
+/** All but what random directions tell. */
+export interface Effects {
+  behaviour: Evidence['behaviour'];
+  steering: Omit<Evidence['steering'], Tested>;
+  interchange: Omit<Evidence['interchange'], Tested | 'answerFlips' | 'answers' | 'partners'>;
+  ablation: Omit<Evidence['ablation'], Tested>;
+  temperature: Omit<Evidence['temperature'], 'untoldAtRandom'>;
+}
+
+export async function measureEffects(reader: MarginReader, sample: InterventionSample, dose: Dose): Promise<Effects> {
   const along = await displaceNaturally(reader, sample, [...EFFECT_KINDS, 'beyond']);
   const natural = naturalMargins(reader.base, sample);
   const behaviour = describeBehaviour(reader.base, sample, natural.own.margins);
   const swapped = await swapOthers(reader, sample, natural.between);
 
   const parts = partsOf(sample, reader.base, along);
-  const effects = {
-    steering: shareIn(sample, 'steering', parts.steering, natural.own),
-    interchange: shareIn(sample, 'interchange', parts.interchange, natural.between),
-    ablation: shareIn(sample, 'ablation', parts.ablation, natural.own),
-  };
-  const settled = isSettled(behaviour, swapped.full);
-  const { tests, multiplicity, untold } = await testAgainstRandom(reader, sample, effects, plan, settled);
+  const steering = shareIn(sample, 'steering', parts.steering, natural.own);
   const { sign } = natural.own;
   const steered = parts.steering.filter((part) => !Number.isNaN(part));
   return {
     behaviour,
     steering: {
-      ...effects.steering,
-      ...tests.steering,
+      ...steering,
       dose,
       wrongWay: shareOf(steered.filter((part) => part * sign < 0).length, steered.length),
-      uncorrected: uncorrectedSteering(sample, along) / effects.steering.whole,
+      uncorrected: uncorrectedSteering(sample, along) / steering.whole,
       deltaRelative: deltaRelative(reader.base, along),
-      saturation: saturationOf(sample, along, effects.steering.whole),
+      saturation: saturationOf(sample, along, steering.whole),
     },
     interchange: {
-      ...effects.interchange,
-      ...tests.interchange,
+      ...shareIn(sample, 'interchange', parts.interchange, natural.between),
       ...swapped,
       flips: preferenceFlips(reader.base, sample, along),
     },
     ablation: {
-      ...effects.ablation,
-      ...tests.ablation,
+      ...shareIn(sample, 'ablation', parts.ablation, natural.own),
       gap: behaviour.gap - balancedMean(sample, parts.ablation),
     },
-    temperature: describeTemperature(along, untold),
-    multiplicity,
+    temperature: describeTemperature(along),
   };
 }
 
@@ -107,7 +96,7 @@ export function shareIn(
   name: string,
   parts: Float64Array,
   natural: Natural,
-): Untested & Pick<Effect, 'each'> {
+): Omit<Effect, Tested> {
   const margins = natural.margins.map((margin, index) => (Number.isNaN(marginOf(parts, index)) ? Number.NaN : margin));
   const referenceIn = (rows?: readonly number[]) =>
     referenceEffect(balancedMean(sample, margins, rows), natural.sign, natural.least);
@@ -204,7 +193,7 @@ function preferenceFlips({ raw }: Margins, sample: InterventionSample, { swapped
   return shareOf(flipped.filter((value) => value === 1).length, flipped.length);
 }
 
-function describeTemperature(along: Displaced, atRandom: { count: number; of: number }): Evidence['temperature'] {
+function describeTemperature(along: Displaced): Effects['temperature'] {
   const scales = EFFECT_KINDS.flatMap((kind) => [...along[kind].scale]);
   const told = scales.filter((scale) => !Number.isNaN(scale));
   const known = told.length > 0 ? told : [1];
@@ -213,6 +202,5 @@ function describeTemperature(along: Displaced, atRandom: { count: number; of: nu
     low: Math.min(...known),
     high: Math.max(...known),
     untold: shareOf(scales.length - told.length, scales.length),
-    untoldAtRandom: shareOf(atRandom.count, atRandom.of),
   };
 }

@@ -4,7 +4,8 @@
  */
 
 import { likeliest, logitOf } from '../core/logits.ts';
-import { missing } from '../core/missing.ts';
+import { missing, pick } from '../core/missing.ts';
+import { leastSquares } from '../statistics/least-squares.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import type { Evidence } from './evidence.ts';
 import { type InterventionSample, labelOf, partnerOf } from './intervention-sample.ts';
@@ -70,27 +71,30 @@ export async function measureOutcomes(
   );
   const rowOf = (index: number) => intervened[index] ?? missing('row of prompt', index);
   const withText = async ({ id, probability }: Saying) => ({ ...(await tokenWithText(run.engine, id)), probability });
+  const examples: Outcomes['examples'] = [];
+  for (const index of shown) {
+    const { before, component, whole } = sayings(index);
+    examples.push({
+      row: rowOf(index),
+      partner: rowOf(partnerOf(sample, index)),
+      before: await withText(before),
+      component: await withText(component),
+      whole: await withText(whole),
+    });
+  }
   return {
     answerFlips: shareOf(flipped.length, flippable.length),
     answers: shareOf(rows.filter((index) => targets.has(sayings(index).before.id)).length, rows.length),
     harm,
-    examples: await Promise.all(
-      shown.map(async (index) => {
-        const { before, component, whole } = sayings(index);
-        return {
-          row: rowOf(index),
-          partner: rowOf(partnerOf(sample, index)),
-          before: await withText(before),
-          component: await withText(component),
-          whole: await withText(whole),
-        };
-      }),
-    ),
+    examples,
   };
 }
 
-/** Kullback and Leibler's divergence of the distribution over all tokens but the target's, in nats. */
-function divergence(base: Float32Array, changed: Float32Array, targets: ReadonlySet<number>): number {
+/** Kullback and Leibler's divergence of the distribution over all tokens but the target's, in nats, at the temperature of the unchanged run: to be surer of the same is no harm. */
+function divergence(base: Float32Array, raw: Float32Array, targets: ReadonlySet<number>): number {
+  const others = Array.from(base.keys()).filter((token) => !targets.has(token));
+  const { slope } = leastSquares(pick(base, others, 'logit of token'), pick(raw, others, 'logit of token'));
+  const changed = slope > 0 ? raw.map((logit) => logit / slope) : raw;
   const [total, after] = [logSum(base, targets), logSum(changed, targets)];
   let sum = 0;
   for (let token = 0; token < base.length; token++) {

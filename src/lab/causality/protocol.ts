@@ -1,6 +1,6 @@
 /**
  * Runs the causality protocol, which tests whether a model uses a direction or only carries it. Makes every measurement every time and returns them
- * as evidence; `decide` turns that into a verdict.
+ * as evidence; `decide` turns that into a verdict, and tells here only whether more random directions could change it.
  */
 
 import { CuvetteError } from '../../errors.ts';
@@ -13,14 +13,13 @@ import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import { dot, norm } from '../statistics/vectors.ts';
-import { isConfounded, isDecodable, isExpressed } from './conditions.ts';
 import { chooseControls } from './controls.ts';
 import { checkDataset, clustersOf, groupsBy, labelsOf } from './dataset.ts';
+import { decide } from './decide.ts';
 import { facingLabels, type Labelled, measureDecodability, scoreRows } from './decodability.ts';
 import { fitDirection, givenDirection, rowsOf } from './direction.ts';
 import { displaceLikewise } from './displacements.ts';
 import { measureDormancy } from './dormancy.ts';
-import { isEquivalent } from './effect-states.ts';
 import { measureEffects } from './effects.ts';
 import type { Evidence } from './evidence.ts';
 import { type InterventionSample, signOfGap } from './intervention-sample.ts';
@@ -29,7 +28,7 @@ import { measureNeutralText, PLAIN_SENTENCES } from './neutral-text.ts';
 import { measureOutcomes } from './outcomes.ts';
 import { choosePartners } from './partners.ts';
 import type { CausalQuestion, DatasetRow } from './question.ts';
-import { type NullPlan, planNulls } from './random-directions.ts';
+import { type NullPlan, planNulls, type RandomTests, testAgainstRandom } from './random-directions.ts';
 import { meanLogits, type ProtocolRun, readSite, tokenizeWithPosition } from './readings.ts';
 import { splitRows } from './split.ts';
 import { lineAlong, randomSubspace } from './subspace.ts';
@@ -104,14 +103,7 @@ export async function runProtocol(
   const doseOf = doseIn(measures);
   const dose = doseOf(Math.abs(measures.swing) / 2);
   const reader = await createMarginReader(run, intervened, target, controls);
-  const isUndecodable = !isDecodable(decodability) || isConfounded(decodability, matched);
-  const { interchange, ...effects } = await measureEffects(
-    reader,
-    sample,
-    plan,
-    dose,
-    (behaviour, full) => isUndecodable || !isExpressed(behaviour) || isEquivalent(full.interval),
-  );
+  const effects = await measureEffects(reader, sample, dose);
   const gapSign = signOfGap(effects.behaviour.gap);
   // A dose along a direction that points from label 1 to label 0 asks for the other target.
   const towards = measures.swing < 0 ? -gapSign : gapSign;
@@ -119,9 +111,11 @@ export async function runProtocol(
   const sweep = await measureSweep(run, setup, question.sweep);
   const outcomes = await measureOutcomes(run, intervened, sample, split.intervened, target, gapSign);
   const dormancy = await measureDormancy(reader, sample, naturalDifferences(data));
-  const doseMatched = await matchDoses(reader, sample, interchange);
+  const doseMatched = await matchDoses(reader, sample, effects.interchange);
 
-  return {
+  const neutralText = await measureNeutralText(run, neutral, site, direction, dose, seed);
+
+  const evidenceWith = ({ steering, interchange, ablation, multiplicity, untoldAtRandom }: RandomTests): Evidence => ({
     format: 3,
     version: context.version,
     seed,
@@ -141,24 +135,34 @@ export async function runProtocol(
     target,
     controls,
     decodability,
-    ...effects,
+    behaviour: effects.behaviour,
+    steering: { ...effects.steering, ...steering },
     interchange: {
+      ...effects.interchange,
       ...interchange,
       answerFlips: outcomes.answerFlips,
       answers: outcomes.answers,
       partners: kinds,
     },
+    ablation: { ...effects.ablation, ...ablation },
+    temperature: { ...effects.temperature, untoldAtRandom },
+    multiplicity,
     sweep,
     dormancy,
     harm: outcomes.harm,
-    specificity: { doseMatched, neutral: await measureNeutralText(run, neutral, site, direction, dose, seed) },
+    specificity: { doseMatched, neutral: neutralText },
     examples: outcomes.examples,
     ...(matched && { structureMatched: matched }),
     naming: {
       required: question.nameRequired ?? false,
       ...(question.featureName !== undefined && { name: question.featureName }),
     },
-  };
+  });
+  const tests = await testAgainstRandom(reader, sample, effects, plan, (found) => {
+    const { verdict, reason } = decide(evidenceWith(found));
+    return `${verdict} : ${reason}`;
+  });
+  return evidenceWith(tests);
 }
 
 function rowOf({ activations, width }: Labelled, row: number): Float32Array {

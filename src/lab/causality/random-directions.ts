@@ -1,12 +1,12 @@
-/** Adds random directions until the states of all three effects are stable, or the most that are allowed are reached. */
+/** Tests the three effects against random directions, of which it adds more until the decision is stable, or the most that are allowed are reached. */
 
 import { missing } from '../core/missing.ts';
 import { levelOfQuestion, spentUpTo } from '../statistics/alpha-spending.ts';
 import { holm } from '../statistics/holm.ts';
 import { type Exceedance, exceedance } from '../statistics/null-tail.ts';
+import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { displaceAtRandom, type Parts } from './displacements.ts';
-import { stateOf } from './effect-states.ts';
 import type { Effect, Evidence } from './evidence.ts';
 import type { InterventionSample } from './intervention-sample.ts';
 import type { MarginReader } from './logit-margins.ts';
@@ -34,78 +34,75 @@ export function planNulls({ nulls, fewestNulls }: CausalQuestion, question: numb
 }
 
 /** An effect before it is held against random directions. */
-export type Untested = Pick<Effect, 'value' | 'whole' | 'interval'>;
+type Untested = Pick<Effect, 'value' | 'whole'>;
 
-type Tests = Parts<Pick<Effect, 'null' | 'p' | 'adjusted' | 'quarter'>>;
+/** What random directions tell of the effects. */
+export interface RandomTests extends Parts<Pick<Effect, 'null' | 'p' | 'adjusted' | 'quarter'>> {
+  multiplicity: Evidence['multiplicity'];
+  untoldAtRandom: Evidence['temperature']['untoldAtRandom'];
+}
 
 const NAMES = ['steering', 'interchange', 'ablation'] as const;
 
-/** `isSettled`: the verdict follows from other evidence, whatever random directions do. */
+/** The decision is stable if it is the same with either bound of how often random directions do as much. */
 export async function testAgainstRandom(
   reader: MarginReader,
   sample: InterventionSample,
   effects: Parts<Untested>,
   plan: NullPlan,
-  isSettled: boolean,
-): Promise<{ tests: Tests; multiplicity: Evidence['multiplicity']; untold: { count: number; of: number } }> {
+  decideWith: (tests: RandomTests) => string,
+): Promise<RandomTests> {
   const random = createRandom(sample.seed, 'null directions');
   const logits: Parts<number[]> = { steering: [], interchange: [], ablation: [] };
   const untold = { count: 0, of: 0 };
-  const level = levelOfQuestion(plan.question);
-  let wanted = plan.first;
+  const { question, most } = plan;
+  const level = levelOfQuestion(question);
+  let nulls = plan.first;
   while (true) {
-    const more = Array.from({ length: wanted - logits.steering.length }, () =>
+    const more = Array.from({ length: nulls - logits.steering.length }, () =>
       randomSubspace(sample.width, sample.subspace.vectors.length, random),
     );
     const drawn = await displaceAtRandom(reader, sample, more);
     for (const name of NAMES) logits[name].push(...drawn[name]);
     untold.count += drawn.untold;
     untold.of += drawn.runs;
-    const { tests, stable } = testAll(effects, logits, level);
-    if (stable || isSettled || wanted >= plan.most) {
-      const { question, most } = plan;
-      const spent = spentUpTo(question);
-      return {
-        tests,
-        multiplicity: { question, rate: SIGNIFICANCE, level, spent, nulls: wanted, most, stable },
-        untold,
-      };
-    }
-    wanted = Math.min(plan.most, 2 * wanted + 1);
+    const found = NAMES.map((name) => exceedancesOf(effects[name], logits[name]));
+    const testsAt = (bound: keyof Exceedance, stable: boolean): RandomTests => ({
+      ...adjusted(found, level, bound),
+      multiplicity: { question, rate: SIGNIFICANCE, level, spent: spentUpTo(question), nulls, most, stable },
+      untoldAtRandom: shareOf(untold.count, untold.of),
+    });
+    const stable = decideWith(testsAt('low', true)) === decideWith(testsAt('high', true));
+    if (stable || nulls >= most) return testsAt('p', stable);
+    nulls = Math.min(most, 2 * nulls + 1);
   }
 }
 
-/** Stable: the states are the same with either bound of how often random directions do as much. */
-function testAll(effects: Parts<Untested>, logits: Parts<number[]>, level: number): { tests: Tests; stable: boolean } {
-  const found = NAMES.map((name) => {
-    const { value, whole, interval } = effects[name];
-    const shares = logits[name].map((part) => part / whole);
-    const rounding = ROUNDING / Math.abs(whole);
-    return {
-      interval,
-      shares,
-      own: exceedance(value, shares, rounding),
-      quarter: exceedance(FINDABLE, shares, rounding),
-    };
-  });
-  const adjust = (pick: (one: Exceedance) => number) => {
-    const scale = SIGNIFICANCE / level;
-    const own = holm(found.map((one) => pick(one.own)));
-    return found.map((one, i) => ({
-      interval: one.interval,
-      adjusted: Math.min(1, scale * (own[i] ?? missing('adjusted p of effect', i))),
-      quarter: pick(one.quarter),
-    }));
-  };
-  const [best, told, worst] = [adjust(({ low }) => low), adjust(({ p }) => p), adjust(({ high }) => high)];
-  const states = (tests: ReturnType<typeof adjust>) => tests.map(stateOf).join(' ');
+type Exceedances = ReturnType<typeof exceedancesOf>;
+
+/** How often random directions do as much as the effect, and as much as a quarter of the behaviour. */
+function exceedancesOf({ value, whole }: Untested, logits: readonly number[]) {
+  const shares = logits.map((part) => part / whole);
+  const rounding = ROUNDING / Math.abs(whole);
+  return { shares, own: exceedance(value, shares, rounding), quarter: exceedance(FINDABLE, shares, rounding) };
+}
+
+/** By Holm over the three, and so that the bound of adjusted values is the error rate of all questions. */
+function adjusted(
+  found: readonly Exceedances[],
+  level: number,
+  bound: keyof Exceedance,
+): Parts<Pick<Effect, 'null' | 'p' | 'adjusted' | 'quarter'>> {
+  const values = holm(found.map(({ own }) => own[bound]));
   const testOf = (i: number) => {
-    const one = found[i] ?? missing('test of effect', i);
-    const { adjusted, quarter } = told[i] ?? missing('test of effect', i);
-    return { null: one.shares, p: one.own.p, adjusted, quarter };
+    const { shares, own, quarter } = found[i] ?? missing('test of effect', i);
+    const value = values[i] ?? missing('adjusted p of effect', i);
+    return {
+      null: shares,
+      p: own.p,
+      adjusted: Math.min(1, (SIGNIFICANCE / level) * value),
+      quarter: quarter[bound],
+    };
   };
-  return {
-    tests: { steering: testOf(0), interchange: testOf(1), ablation: testOf(2) },
-    stable: states(best) === states(worst),
-  };
+  return { steering: testOf(0), interchange: testOf(1), ablation: testOf(2) };
 }

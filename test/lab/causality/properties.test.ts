@@ -145,18 +145,20 @@ function opposite(vector: readonly number[]): number[] {
 }
 
 describe('more data', () => {
-  test.each([0.06, 0.1, 0.2])(
+  test.each([0.1, 0.15, 0.3])(
     'settles what few prompts leave open, and turns no verdict into another (gain %d)',
     async (gain) => {
       const { signal } = new AbortController();
       const verdicts: string[] = [];
-      for (const pairs of [12, 24, 48, 96]) {
+      for (const pairs of [12, 24, 48]) {
         const evidence = await runProtocol(createPlainEngine({ gain }), ask({ dataset: plainPairs(pairs, 5) }), {
           signal,
           family: 1,
           version: '0.0.0',
         });
-        verdicts.push(decide(evidence).verdict);
+        const { verdict, reason } = decide(evidence);
+        console.log(gain, pairs, verdict, reason, evidence.multiplicity.nulls);
+        verdicts.push(verdict);
       }
       const settled = verdicts.filter((verdict) => verdict !== 'undetermined');
       expect(new Set(settled).size, verdicts.join(', ')).toBeLessThanOrEqual(1);
