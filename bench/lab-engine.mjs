@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { createEmbeddedEngine, openModelFolder } from '../build/lab.js';
-import { timeProtocol } from './timed-protocol.mjs';
+import { timeProtocol, timeSweep } from './timed-protocol.mjs';
 
 const wanted = JSON.parse(readFileSync(0, 'utf8'));
 const before = process.memoryUsage().rss;
@@ -20,6 +20,7 @@ if (wanted.prefill) {
 }
 // As the demo asks it.
 if (wanted.protocol) answer.protocol = await timeProtocol(engine, { ...wanted.protocol, neutral: 32 });
+if (wanted.sweep) answer.sweep = await timeSweep(engine, { ...wanted.sweep, neutral: 32 });
 answer.peak = process.resourceUsage().maxRSS * 1024 - before;
 await engine.close();
 model.close();

@@ -33,6 +33,8 @@ say('measuring: the same, one prompt of 256 tokens');
 const long = compareEngines({ ...common, prefill: prompts(1, 256) });
 say('measuring: the protocol on the model that ships');
 const protocol = measureProtocol();
+say('measuring: a sweep over the same model, and as many single protocols');
+const { sweep } = runEngine({ folder: demo, threads, rounds: 1, sweep: { pairs: 64 } });
 
 const seconds = (value) => `${value.toPrecision(3)} s`;
 const perSecond = (tokens) => (value) => `${Math.round(tokens / value)} tokens/s`;
@@ -60,12 +62,19 @@ const report = [
     1,
     seconds,
   ),
+  row(
+    `a sweep over ${sweep.sites} sites, beside as many single protocols`,
+    sweep.sweep,
+    sweep.protocols,
+    1 / 5,
+    seconds,
+  ),
 ];
 print(report);
 mkdirSync(join(root, 'bench', 'results'), { recursive: true });
 writeFileSync(
   join(root, 'bench', 'results', 'lab.json'),
-  `${JSON.stringify({ report, raw: { threads, batch, long, protocol } }, null, 2)}\n`,
+  `${JSON.stringify({ report, raw: { threads, batch, long, protocol, sweep } }, null, 2)}\n`,
 );
 process.exitCode = report.every(({ isMet }) => isMet) ? 0 : 1;
 

@@ -85,7 +85,7 @@ export async function runProtocol(
   const looked = split.discovery.length > 0 ? split.discovery : split.test;
   const logits = await meanLogits(run, pick(prompts, looked, 'prompt'), labelsOf(dataset, looked));
   const target = await chooseTarget(engine, question, logits);
-  const controls = await chooseControls(engine, question, target, middle(logits));
+  const controls = await chooseControls(engine, question, target, middleLogits(logits));
 
   const { partners, kinds } = choosePartners(dataset, split.intervened, createRandom(seed, 'partners'));
   const measures = measureDirection(data, split.test, direction);
@@ -263,12 +263,16 @@ async function scoreMatched(
   return scoreRows(data, [...dataset.keys()], direction, 'the structure-matched set');
 }
 
-function modelOf(engine: Engine): Evidence['model'] {
+export function modelOf(engine: Engine): Evidence['model'] {
   const { id, engine: name, architecture, layers, width, dtype, weights, tokenizer } = engine.describe();
   return { id, engine: name, architecture, layers, width, dtype, weights, tokenizer };
 }
 
-function summaryOf({ dataset, neutralPrompts: neutral, structureMatched }: CausalQuestion): Evidence['data'] {
+export function summaryOf({
+  dataset,
+  neutralPrompts: neutral,
+  structureMatched,
+}: Pick<CausalQuestion, 'dataset' | 'neutralPrompts' | 'structureMatched'>): Evidence['data'] {
   const positives = dataset.filter((row) => row.label === 1).length;
   const count = (keyOf: (row: DatasetRow) => string | undefined) => groupsBy(dataset, keyOf).size;
   return {
@@ -281,6 +285,6 @@ function summaryOf({ dataset, neutralPrompts: neutral, structureMatched }: Causa
   };
 }
 
-function middle([a, b]: readonly [Float64Array, Float64Array]): Float64Array {
+export function middleLogits([a, b]: readonly [Float64Array, Float64Array]): Float64Array {
   return a.map((value, i) => (value + logitOf(b, i)) / 2);
 }

@@ -65,7 +65,9 @@ async function makeQuestion(
   const matched = args.structure_matched_capture_id;
   const question: CausalQuestion = {
     site: { ...point, position },
-    direction: probe ? givenBy(probe, capture, notes) : { kind: 'fit', method: args.fit ?? 'difference-of-means' },
+    direction: probe
+      ? probeDirection(probe, capture, notes)
+      : { kind: 'fit', method: args.fit ?? 'difference-of-means' },
     dataset: datasetOf(capture, args.labels),
     ...(target && { target }),
     ...(args.control_tokens && { controls: args.control_tokens }),
@@ -92,12 +94,7 @@ async function answer(
   const { featureName: _, nameRequired: __, sweep: ___, ...asked } = question;
   const { number: family, forget } = await store.family.count(hashOf(asked), signal);
   try {
-    let told = 0;
-    const onProgress = (done: number, about: number) => {
-      const percent = Math.floor((done / about) * 20) * 5;
-      if (percent > told) progress(`The protocol is ${percent} % done`);
-      told = Math.max(told, percent);
-    };
+    const onProgress = progressIn('The protocol', progress);
     const asking = question.nulls === undefined ? { ...question, fewestNulls: n_random_seeds } : question;
     const evidence = await runProtocol(engine, asking, { signal, family, version: VERSION, onProgress });
     return { question: asking, evidence, verdict: decide(evidence) };
@@ -107,6 +104,16 @@ async function answer(
   }
 }
 
+/** Tells every twentieth of the way. */
+export function progressIn(what: string, progress: LabContext['progress']): (done: number, about: number) => void {
+  let told = 0;
+  return (done, about) => {
+    const percent = Math.floor((done / about) * 20) * 5;
+    if (percent > told) progress(`${what} is ${percent} % done`);
+    told = Math.max(told, percent);
+  };
+}
+
 function onlyLayer({ id, points }: Capture): string {
   const [only, ...others] = points;
   if (only !== undefined && others.length === 0) return only;
@@ -114,7 +121,7 @@ function onlyLayer({ id, points }: Capture): string {
 }
 
 /** The direction of a probe, with the rows that it was trained on, which are not tested on. */
-function givenBy(probe: Probe, capture: Capture, notes: string[]): CausalQuestion['direction'] {
+export function probeDirection(probe: Probe, capture: Capture, notes: string[]): CausalQuestion['direction'] {
   const seen = seenRows(probe, capture);
   if (seen.length > 0)
     notes.push(
@@ -128,7 +135,10 @@ function givenBy(probe: Probe, capture: Capture, notes: string[]): CausalQuestio
   };
 }
 
-function targetOf({ positive_tokens: positive, negative_tokens: negative }: Arguments): CausalQuestion['target'] {
+export function targetOf({
+  positive_tokens: positive,
+  negative_tokens: negative,
+}: Pick<Arguments, 'positive_tokens' | 'negative_tokens'>): CausalQuestion['target'] {
   if (positive === undefined && negative === undefined) return undefined;
   if (positive?.length && negative?.length) return { positive, negative };
   throw new CuvetteError('invalid_input', 'Give both positive_tokens and negative_tokens, or neither.');

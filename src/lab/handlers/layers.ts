@@ -15,5 +15,9 @@ export interface Layer {
 export function layerOf({ model }: Pick<LabResources, 'model'>, given: string | number): Layer {
   const point = parseHookPoint(given, model.layers);
   const name = formatHookPoint(point);
-  return { point, name, shown: point.place === 'resid_post' ? point.layer : name };
+  return { point, name, shown: shownPoint(point) };
+}
+
+export function shownPoint(point: HookPoint): number | string {
+  return point.place === 'resid_post' ? point.layer : formatHookPoint(point);
 }

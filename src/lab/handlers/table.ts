@@ -9,6 +9,7 @@ import { loadProbeHandler } from './load-probe.ts';
 import { probeEvalHandler } from './probe-eval.ts';
 import { saeLookupHandler } from './sae-lookup.ts';
 import { steerHandler } from './steer.ts';
+import { sweepHandler } from './sweep.ts';
 import { trainProbeHandler } from './train-probe.ts';
 
 export const HANDLERS: readonly Handler[] = [
@@ -20,6 +21,7 @@ export const HANDLERS: readonly Handler[] = [
   probeEvalHandler,
   steerHandler,
   saeLookupHandler,
+  sweepHandler,
   causalityProtocolHandler,
   listManifestsHandler,
   ...CODE_HANDLERS,

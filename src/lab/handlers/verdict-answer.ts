@@ -130,6 +130,6 @@ function examplesOf({ dataset }: ProtocolRecord['question'], { examples }: Evide
   }));
 }
 
-function ends({ low, high }: Interval): number[] {
+export function ends({ low, high }: Interval): number[] {
   return [low, high];
 }
