@@ -1,6 +1,7 @@
 /** Makes tools of the lab's primitives: adds the lab session that a call is for, and arguments that read and write the caller's files. */
 
 import * as z from 'zod';
+import { CuvetteError } from '../errors.ts';
 import type { Labs } from '../lab/labs/labs.ts';
 import type { Primitive } from '../lab/primitives/primitive.ts';
 import { PRIMITIVES } from '../lab/primitives/table.ts';
@@ -179,11 +180,16 @@ const EXTRAS: Record<string, Extras | undefined> = {
 };
 
 async function reportOf(record: unknown, manifest: string): Promise<string> {
-  const [{ protocolRecordSchema }, { renderReport }] = await Promise.all([
+  const [{ anyRecordSchema }, { renderReport }] = await Promise.all([
     import('../lab/causality/verdict.ts'),
     import('../lab/report/report.ts'),
   ]);
-  return renderReport(protocolRecordSchema.parse(record), { manifest });
+  const { evidence, ...rest } = anyRecordSchema.parse(record);
+  if (evidence.format === 3) return renderReport({ ...rest, evidence }, { manifest });
+  throw new CuvetteError(
+    'invalid_input',
+    `This lab made evidence of format ${evidence.format}, which an earlier version of Cuvette draws. Update the lab, or ask without report.`,
+  );
 }
 
 async function sweepPage(record: unknown, manifest: string): Promise<string> {

@@ -3,16 +3,21 @@
 import * as z from 'zod';
 import { labelSchema, siteSchema } from './question.ts';
 
-export const interval = z.object({ low: z.number(), high: z.number() });
+export const intervalSchema = z.object({ low: z.number(), high: z.number() });
 export const token = z.object({ id: z.number().int(), text: z.string() });
 export const dose = z.object({ absolute: z.number(), swing: z.number(), norm: z.number() });
-export const share = z.object({ count: z.number().int(), of: z.number().int(), rate: z.number(), interval });
+export const share = z.object({
+  count: z.number().int(),
+  of: z.number().int(),
+  rate: z.number(),
+  interval: intervalSchema,
+});
 
 /** AUROC of scores, with what a picture of them needs. */
 const separation = z.object({
   auroc: z.number(),
   /** 95 %, by bootstrap over pairs. */
-  interval,
+  interval: intervalSchema,
   scores: z.array(z.number()),
   /** Two scores that are closer count in proportion to how far they are apart, and not as one above the other. */
   resolution: z.number(),
@@ -96,7 +101,7 @@ export const commonEvidence = z.object({
   behaviour: z.object({
     /** Natural gap G: half of the distance between the classes' mean margins. */
     gap: z.number(),
-    interval,
+    interval: intervalSchema,
     /** Logit(positive) − logit(negative) of each prompt, in the order of `split.intervened`. */
     margins: z.array(z.number()),
     labels: z.array(labelSchema),

@@ -224,7 +224,7 @@ function flipsFound({ interchange: { answerFlips, answers } }: Evidence): string
   return `${percent(answers.rate)} of the answers are target words`;
 }
 
-export function harmFound({ harm }: Evidence): string {
+function harmFound({ harm }: Evidence): string {
   return `swapping the component moves the other tokens by ${toThreeDigits(harm.component)} nats, swapping the whole activation by ${toThreeDigits(harm.whole)}`;
 }
 

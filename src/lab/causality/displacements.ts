@@ -116,7 +116,7 @@ export async function displaceLikewise(
     return addAt(sample.site, index % count, vectorIn(subspace, displacement('swapped', index % count)));
   });
   return subspaces.map((_, which) =>
-    balancedMean(sample, lostBy(sample, reader.base, partOfMargins(margins, which * count, (which + 1) * count))),
+    balancedMean(sample, marginLost(sample, reader.base, partOfMargins(margins, which * count, (which + 1) * count))),
   );
 }
 
@@ -125,13 +125,13 @@ export function partsOf(sample: InterventionSample, base: Margins, displaced: Di
   const { forth, back, swapped, ablated } = displaced;
   return {
     steering: eachOf(sample, (index) => (marginOf(forth.corrected, index) - marginOf(back.corrected, index)) / 2),
-    interchange: lostBy(sample, base, swapped),
-    ablation: lostBy(sample, base, ablated),
+    interchange: marginLost(sample, base, swapped),
+    ablation: marginLost(sample, base, ablated),
   };
 }
 
 /** What each row loses of its margin, in the sense of its label. */
-export function lostBy(sample: SampleRows, base: Margins, { corrected }: Margins): Float64Array {
+export function marginLost(sample: SampleRows, base: Margins, { corrected }: Margins): Float64Array {
   return eachOf(sample, (index) => signOf(sample, index) * (marginOf(base.raw, index) - marginOf(corrected, index)));
 }
 

@@ -8,7 +8,7 @@ import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import type { Dose, Share } from './common-evidence.ts';
-import { type Displaced, displaceNaturally, EFFECT_KINDS, lostBy, partsOf } from './displacements.ts';
+import { type Displaced, displaceNaturally, EFFECT_KINDS, marginLost, partsOf } from './displacements.ts';
 import type { Effect, Evidence } from './evidence.ts';
 import {
   balancedMean,
@@ -123,11 +123,11 @@ async function swapOthers(
   );
   const [all, rest] = [partOfMargins(margins, 0, count), partOfMargins(margins, count, 2 * count)];
   // Without the correction for temperature, as a change of temperature is an effect of the site, too.
-  const moved = lostBy(sample, reader.base, { ...all, corrected: all.raw });
+  const moved = marginLost(sample, reader.base, { ...all, corrected: all.raw });
   const { value, interval } = shareIn(sample, 'the whole activation', moved, natural);
   return {
     full: { value, interval },
-    complement: shareIn(sample, 'all but the direction', lostBy(sample, reader.base, rest), natural).value,
+    complement: shareIn(sample, 'all but the direction', marginLost(sample, reader.base, rest), natural).value,
   };
 }
 

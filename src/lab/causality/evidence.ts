@@ -1,7 +1,7 @@
 /** Defines the evidence of a run of the causality protocol, as plain JSON. The verdict is a function of it alone, so that anyone can decide again. */
 
 import * as z from 'zod';
-import { commonEvidence, dose, interval, partnerCounts, share, token } from './common-evidence.ts';
+import { commonEvidence, dose, intervalSchema, partnerCounts, share, token } from './common-evidence.ts';
 
 /** One effect as a share of the natural one, against what is natural along random directions. */
 const effect = z.object({
@@ -9,13 +9,13 @@ const effect = z.object({
   /** What a share of 1 is, in logits. */
   whole: z.number(),
   /** 95 %, by bootstrap over pairs. */
-  interval,
+  interval: intervalSchema,
   /** What each prompt adds, in logits, in the order of `split.intervened`; null where the temperature of the run cannot be told. */
   each: z.array(z.number().nullable()),
   null: z.array(z.number()),
   /** How often a random direction does as much. */
   p: z.number(),
-  /** By Holm over the three effects, and so scaled that 0.05 is the level of this question. */
+  /** In the sequence of interchange, steering, ablation the largest p so far, and so scaled that 0.05 is the level of this question. */
   adjusted: z.number(),
   /** How often a random direction does as much as a quarter of the behaviour: whether such an effect would have been found. */
   quarter: z.number(),
@@ -39,7 +39,7 @@ export const evidenceSchema = commonEvidence.extend({
   }),
   interchange: effect.extend({
     /** The whole activation is swapped: whether anything passes through this site. */
-    full: z.object({ value: z.number(), interval }),
+    full: z.object({ value: z.number(), interval: intervalSchema }),
     /** All but the direction's component is swapped. */
     complement: z.number(),
     /** The model comes to prefer the partner's target tokens to its own. */

@@ -1,8 +1,6 @@
 /** Tests the three effects against random directions, of which it adds more until the decision is stable, or the most that are allowed are reached. */
 
-import { missing } from '../core/missing.ts';
 import { levelOfQuestion, spentUpTo } from '../statistics/alpha-spending.ts';
-import { holm } from '../statistics/holm.ts';
 import { type Exceedance, exceedance } from '../statistics/null-tail.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
@@ -66,7 +64,11 @@ export async function testAgainstRandom(
     for (const name of NAMES) logits[name].push(...drawn[name]);
     untold.count += drawn.untold;
     untold.of += drawn.runs;
-    const found = NAMES.map((name) => exceedancesOf(effects[name], logits[name]));
+    const found = {
+      steering: exceedancesOf(effects.steering, logits.steering),
+      interchange: exceedancesOf(effects.interchange, logits.interchange),
+      ablation: exceedancesOf(effects.ablation, logits.ablation),
+    };
     const testsAt = (bound: keyof Exceedance, stable: boolean): RandomTests => ({
       ...adjusted(found, level, bound),
       multiplicity: { question, rate: SIGNIFICANCE, level, spent: spentUpTo(question), nulls, most, stable },
@@ -87,22 +89,25 @@ function exceedancesOf({ value, whole }: Untested, logits: readonly number[]) {
   return { shares, own: exceedance(value, shares, rounding), quarter: exceedance(FINDABLE, shares, rounding) };
 }
 
-/** By Holm over the three, and so that the bound of adjusted values is the error rate of all questions. */
+/**
+ * In a fixed sequence, each effect only if those before it are significant, which takes nothing from the level; the interchange first, as it needs no dose.
+ * So scaled that the bound of adjusted values is the error rate of all questions.
+ */
 function adjusted(
-  found: readonly Exceedances[],
+  found: Parts<Exceedances>,
   level: number,
   bound: keyof Exceedance,
 ): Parts<Pick<Effect, 'null' | 'p' | 'adjusted' | 'quarter'>> {
-  const values = holm(found.map(({ own }) => own[bound]));
-  const testOf = (i: number) => {
-    const { shares, own, quarter } = found[i] ?? missing('test of effect', i);
-    const value = values[i] ?? missing('adjusted p of effect', i);
+  let largest = 0;
+  const testOf = (name: keyof Parts<unknown>) => {
+    const { shares, own, quarter } = found[name];
+    largest = Math.max(largest, own[bound]);
     return {
       null: shares,
       p: own.p,
-      adjusted: Math.min(1, (SIGNIFICANCE / level) * value),
+      adjusted: Math.min(1, (SIGNIFICANCE / level) * largest),
       quarter: quarter[bound],
     };
   };
-  return { steering: testOf(0), interchange: testOf(1), ablation: testOf(2) };
+  return { interchange: testOf('interchange'), steering: testOf('steering'), ablation: testOf('ablation') };
 }

@@ -81,7 +81,7 @@ export function logitsOf(results: readonly VariantResult[], variant: number, cou
 }
 
 /** The activations of one variant at the only tap, which must be `count` numbers. */
-export function activationsOf(results: readonly VariantResult[], variant: number, count: number): Float32Array {
+function activationsOf(results: readonly VariantResult[], variant: number, count: number): Float32Array {
   const activations = results[variant]?.activations[0] ?? missing('activation of variant', variant);
   checkCount(`numbers of the activations of variant ${variant}`, activations.length, count);
   return activations;

@@ -21,7 +21,7 @@ export function shortfallOf(evidence: Evidence): Wanted {
   };
 }
 
-export function effectsOf({ steering, interchange, ablation }: Evidence): Effect[] {
+function effectsOf({ steering, interchange, ablation }: Evidence): Effect[] {
   return [steering, interchange, ablation];
 }
 
@@ -41,7 +41,7 @@ function morePairs({ value, interval }: Effect, { data, split }: Evidence): numb
 function wantedDirections({ interval, adjusted, quarter, p }: Effect, { multiplicity }: Evidence): number {
   const { nulls, level } = multiplicity;
   const [isLacking, share, limit] = isBeyond(interval)
-    ? [!isSignificant(adjusted), p, level / 3]
+    ? [!isSignificant(adjusted), p, level]
     : [isEquivalent(interval) && !isFindable(quarter), quarter, SIGNIFICANCE];
   // With so few, not even one that does as much would have been bearable.
   const isChance = share <= 2 / (nulls + 1);

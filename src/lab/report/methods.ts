@@ -116,7 +116,7 @@ function multiplicityText({ multiplicity }: Evidence): string {
     `Each of S, I and N is compared with what is natural along ${formatCount(nulls)} isotropic random directions of length 1: their own class means, their own component of the counterfactual. ` +
     `p = (1 + number at least as large in absolute value, to 0.00001 logits) / (1 + ${formatCount(nulls)}); beyond the largest of them, an upper bound from the exponential tail of their largest tenth, unless that tenth shows a heavier one. ` +
     `Random directions were added until more would change no effect's state with 99 % confidence, ${formatCount(most)} at most (${stable ? 'reached before' : 'not reached'}). ` +
-    `This is question ${formatCount(question)} of the lab session; the lab counts them, not its user. Of the error rate of ${rate} for all of them together it may spend ${formatP(level)}, and ${formatP(spent)} is spent with it. p-values are adjusted by Holm's method over the three effects, and shown as multiples of that level, so that ${rate} is the bound. ` +
+    `This is question ${formatCount(question)} of the lab session; the lab counts them, not its user. Of the error rate of ${rate} for all of them together it may spend ${formatP(level)}, and ${formatP(spent)} is spent with it. The effects are tested in a fixed sequence, I, S, N, each only if those before it are significant; adjusted p-values are scaled so that ${rate} is the bound. ` +
     'An effect is present if it is beyond random directions and its interval beyond 0.05; absent if all of its interval is within 0.10, where 0.25 is more than 95 % of random directions do; else unknown.'
   );
 }

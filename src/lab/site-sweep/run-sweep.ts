@@ -9,7 +9,7 @@ import { chooseControls } from '../causality/controls.ts';
 import { checkDataset, clustersOf, labelsOf } from '../causality/dataset.ts';
 import { facingLabels, type Labelled, measureDecodability } from '../causality/decodability.ts';
 import { fitDirection, givenDirection, rowsOf } from '../causality/direction.ts';
-import { lostBy } from '../causality/displacements.ts';
+import { marginLost } from '../causality/displacements.ts';
 import { isEquivalent } from '../causality/effect-states.ts';
 import { describeBehaviour, naturalMargins, shareIn } from '../causality/effects.ts';
 import type { InterventionSample, SampleRows } from '../causality/intervention-sample.ts';
@@ -163,12 +163,12 @@ async function screenSites({ question, split, reader, rows, sites, activations }
     const moved = shareIn(
       rows,
       'the whole activation',
-      lostBy(rows, reader.base, { ...all, corrected: all.raw }),
+      marginLost(rows, reader.base, { ...all, corrected: all.raw }),
       between,
     );
     return cells.map(({ name, decodability, sample }, i): ScreenedCell => {
       const swapped = marginsOf(first + 1 + i);
-      const { value, interval, whole } = shareIn(rows, 'interchange', lostBy(rows, reader.base, swapped), between);
+      const { value, interval, whole } = shareIn(rows, 'interchange', marginLost(rows, reader.base, swapped), between);
       return {
         cell: {
           site: sample.site,

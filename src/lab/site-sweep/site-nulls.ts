@@ -5,7 +5,7 @@
  */
 
 import { groupsBy, rowAt } from '../causality/dataset.ts';
-import { lostBy, naturalDisplacements } from '../causality/displacements.ts';
+import { marginLost, naturalDisplacements } from '../causality/displacements.ts';
 import { stateOf } from '../causality/effect-states.ts';
 import { naturalMargins } from '../causality/effects.ts';
 import { balancedMean, type InterventionSample, referenceEffect } from '../causality/intervention-sample.ts';
@@ -172,7 +172,7 @@ async function drawNulls(
     drawn.forEach(({ site }, which) => {
       const own = partOfMargins(margins, which * count, (which + 1) * count);
       site.untold += own.corrected.filter(Number.isNaN).length / count;
-      site.shares.push(balancedMean(site.sample, lostBy(site.sample, site.base, own)) / site.whole);
+      site.shares.push(balancedMean(site.sample, marginLost(site.sample, site.base, own)) / site.whole);
     });
   }
 }

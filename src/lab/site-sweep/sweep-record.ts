@@ -1,7 +1,7 @@
 /** Defines the question, the evidence and the record of a sweep over sites, as plain JSON. The answer is a function of the evidence alone. */
 
 import * as z from 'zod';
-import { commonEvidence, interval, share } from '../causality/common-evidence.ts';
+import { commonEvidence, intervalSchema as interval, share } from '../causality/common-evidence.ts';
 import { datasetRow, directionSchema, questionSchema, siteSchema } from '../causality/question.ts';
 
 const sweepQuestionSchema = z.object({

@@ -1,12 +1,12 @@
 /**
  * Spends one error rate over questions that come one by one, without knowing how many there will be. Levels are the same within blocks of questions,
- * so that the order within a block changes nothing: half of the rate for the first five, a quarter for the next ten, an eighth for the next twenty, and so on.
+ * so that the order within a block changes nothing: half of the rate for the first two, a quarter for the next four, an eighth for the next eight, and so on.
  */
 
 /** The probability of any false finding in all questions of a family together. */
 export const ERROR_RATE = 0.05;
 
-const FIRST_BLOCK = 5;
+const FIRST_BLOCK = 2;
 
 /** The level of a question, from 1 on. All levels together are the error rate. */
 export function levelOfQuestion(question: number): number {

@@ -10,8 +10,6 @@ import { createEmbeddedEngine } from '../../../src/lab/engines/embedded/embedded
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { type CaseName, makeToyQuestion } from '../ground-truth/toy-questions.ts';
-import { createPlainEngine, plainPairs } from './plain-engine.ts';
-import { ask } from './questions.ts';
 import { amplify, rotate } from './rewritten-models.ts';
 
 /** One of each verdict that the tested direction decides, on models that are drawn anew from these seeds. */
@@ -143,27 +141,3 @@ describe.each(CASES)('the verdict on the model %s', (name, seed) => {
 function opposite(vector: readonly number[]): number[] {
   return vector.map((value) => -value);
 }
-
-describe('more data', () => {
-  test.each([0.1, 0.15, 0.3])(
-    'settles what few prompts leave open, and turns no verdict into another (gain %d)',
-    async (gain) => {
-      const { signal } = new AbortController();
-      const verdicts: string[] = [];
-      for (const pairs of [12, 24, 48]) {
-        const evidence = await runProtocol(createPlainEngine({ gain }), ask({ dataset: plainPairs(pairs, 5) }), {
-          signal,
-          family: 1,
-          version: '0.0.0',
-        });
-        const { verdict, reason } = decide(evidence);
-        console.log(gain, pairs, verdict, reason, evidence.multiplicity.nulls);
-        verdicts.push(verdict);
-      }
-      const settled = verdicts.filter((verdict) => verdict !== 'undetermined');
-      expect(new Set(settled).size, verdicts.join(', ')).toBeLessThanOrEqual(1);
-      const first = verdicts.findIndex((verdict) => verdict !== 'undetermined');
-      if (first >= 0) expect(verdicts.slice(first)).not.toContain('undetermined');
-    },
-  );
-});

@@ -142,8 +142,8 @@ describe('the causality protocol', () => {
       await runProtocol(createPlainEngine(), ask(), context()),
       await runProtocol(createPlainEngine(), ask(), context({ family: 40 })),
     ];
-    expect(first.multiplicity).toMatchObject({ question: 1, level: 0.005, nulls: 99, stable: true });
-    expect(late.multiplicity.level).toBeCloseTo(0.05 / 16 / 40, 12);
+    expect(first.multiplicity).toMatchObject({ question: 1, level: 0.0125, nulls: 99, stable: true });
+    expect(late.multiplicity.level).toBeCloseTo(0.05 / 32 / 32, 12);
     expect(late.steering.null.slice(0, 99)).toEqual(first.steering.null);
     expect(late.steering.adjusted).toBeGreaterThan(first.steering.adjusted);
     expect(decide(late)).toMatchObject({ verdict: 'causal' });

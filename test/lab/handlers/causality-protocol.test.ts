@@ -101,9 +101,9 @@ describe('the number of questions of a lab session', () => {
     await call('causality_protocol', { ...asked, seed: 1 });
     expect(await call('causality_protocol', { ...asked, seed: 2 })).toMatchObject({
       family: 3,
-      multiplicity: { error_rate: 0.05, level: 0.005, spent: expect.closeTo(0.015, 10) },
+      multiplicity: { error_rate: 0.05, level: 0.003125, spent: expect.closeTo(0.028125, 10) },
     });
-    expect(await call('colab_status')).toMatchObject({ family: 3, error_spent: expect.closeTo(0.015, 10) });
+    expect(await call('colab_status')).toMatchObject({ family: 3, error_spent: expect.closeTo(0.028125, 10) });
   });
 
   test('does not grow when a question is asked again, or gets no answer', async () => {

@@ -28,7 +28,7 @@ describe('the answer of sweep', () => {
     expect(answer.maps).toMatchObject([{ direction: 'difference-of-means', layers: [0, 1], positions: [-3, -1] }]);
     expect(answer.maps[0]?.state).toHaveLength(2);
     expect(answer.picture).toMatch(/layer 1 .*\n ?layer 0/);
-    expect(answer).toMatchObject({ family: 1, n_samples: 40, multiplicity: { level: 0.005 } });
+    expect(answer).toMatchObject({ family: 1, n_samples: 40, multiplicity: { level: 0.0125 } });
     expect(answer).not.toHaveProperty('record');
     const byDefault = await sweep();
     expect(byDefault.maps[0]?.positions).toEqual([-1]);
@@ -65,7 +65,7 @@ describe('a sweep among the questions of a lab session', () => {
     const { sweep, call } = await preparedSweep();
     await sweep({ positions: [-3, -2, -1] });
     await sweep({ positions: [-3, -2, -1] });
-    expect(await call('colab_status')).toMatchObject({ family: 1, error_spent: expect.closeTo(0.005, 10) });
+    expect(await call('colab_status')).toMatchObject({ family: 1, error_spent: expect.closeTo(0.0125, 10) });
     expect(await sweep()).toMatchObject({ family: 2 });
   });
 

@@ -33,7 +33,7 @@ describe('the report on a protocol run', () => {
     const page = renderReport(sampleRecord());
     expect(page).toContain('<td>0.93</td><td>[0.87, 0.99]</td><td>0.005</td><td>0.015</td><td>present</td>');
     expect(page).toContain('along 199 isotropic random directions');
-    expect(page).toContain('Holm&#39;s method over the three effects');
+    expect(page).toContain('in a fixed sequence, I, S, N');
     expect(page).toContain('it may spend 0.005');
     expect(page).toContain(
       'permutations of the labels within pairs, in both halves, the direction fitted anew each time',

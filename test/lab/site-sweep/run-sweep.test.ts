@@ -33,7 +33,7 @@ describe('a sweep over sites', () => {
     expect(cells.map(({ state }) => state)).toEqual(['absent', 'absent', 'present']);
     expect(conclusion).toMatchObject({ state: 'present', best: [2] });
     expect(cells[2]?.component.value).toBeGreaterThan(0.9);
-    expect(evidence.multiplicity).toMatchObject({ question: 1, level: 0.005, tests: 1, rows: 16 });
+    expect(evidence.multiplicity).toMatchObject({ question: 1, level: 0.0125, tests: 1, rows: 16 });
   });
 
   test('tells directions apart at one site, which share their random directions', async () => {

@@ -14,7 +14,7 @@ test('all questions together never spend more than the error rate', () => {
 });
 
 test('the order within a block changes no level, and later blocks have a quarter of it', () => {
-  expect(new Set(numbers.slice(0, 5).map(levelOfQuestion))).toEqual(new Set([0.005]));
-  expect(new Set(numbers.slice(5, 15).map(levelOfQuestion))).toEqual(new Set([0.00125]));
-  expect(levelOfQuestion(16)).toBeCloseTo(0.005 / 16, 12);
+  expect(new Set(numbers.slice(0, 2).map(levelOfQuestion))).toEqual(new Set([0.0125]));
+  expect(new Set(numbers.slice(2, 6).map(levelOfQuestion))).toEqual(new Set([0.003125]));
+  expect(levelOfQuestion(7)).toBeCloseTo(0.0125 / 16, 12);
 });
