@@ -24,6 +24,8 @@ export const directionSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('given'),
     vector: z.array(z.number()),
+    /** Vectors that span a subspace with it, which is tested as one. */
+    others: z.array(z.array(z.number())).max(64).optional(),
     /** For the record: where it came from. */
     source: z.string().optional(),
     /** Rows of the dataset that it was trained on, by number. They are never tested on. */

@@ -29,7 +29,8 @@ export function splitRows(
     }
     return finish(dataset, 'given', discovery, test, random);
   }
-  if (direction.kind === 'given' && target) return finish(dataset, 'none', [], all, random);
+  if (direction.kind === 'given' && target && !direction.others?.length)
+    return finish(dataset, 'none', [], all, random);
 
   for (const by of ['pair', 'template', 'row'] as const) {
     const halves = halve(dataset, by, random);

@@ -57,6 +57,9 @@ async function makeQuestion(
     );
   const capture = await resources.store.captures.get(args.capture_id);
   const probe = args.probe_id === undefined ? undefined : await resources.store.probes.get(args.probe_id);
+  const others = await Promise.all((args.with_probe_ids ?? []).map((id) => resources.store.probes.get(id)));
+  if (others.length > 0 && !probe)
+    throw new CuvetteError('invalid_input', 'with_probe_ids adds to probe_id. Give the first of the probes there.');
   const { point } = layerOf(resources, args.layer ?? probe?.layer ?? onlyLayer(capture));
   const position = positionIn(capture, args.position ?? probe?.position);
   const length = probe ? norm(probe.direction) : 1;
@@ -66,7 +69,7 @@ async function makeQuestion(
   const question: CausalQuestion = {
     site: { ...point, position },
     direction: probe
-      ? probeDirection(probe, capture, notes)
+      ? spanDirection([probe, ...others], capture, notes)
       : { kind: 'fit', method: args.fit ?? 'difference-of-means' },
     dataset: datasetOf(capture, args.labels),
     ...(target && { target }),
@@ -120,8 +123,10 @@ function onlyLayer({ id, points }: Capture): string {
   throw new CuvetteError('invalid_input', `The capture ${id} has ${points.join(', ')}. Give layer.`);
 }
 
+type GivenDirection = Extract<CausalQuestion['direction'], { kind: 'given' }>;
+
 /** The direction of a probe, with the rows that it was trained on, which are not tested on. */
-export function probeDirection(probe: Probe, capture: Capture, notes: string[]): CausalQuestion['direction'] {
+export function probeDirection(probe: Probe, capture: Capture, notes: string[]): GivenDirection {
   const seen = seenRows(probe, capture);
   if (seen.length > 0)
     notes.push(
@@ -132,6 +137,22 @@ export function probeDirection(probe: Probe, capture: Capture, notes: string[]):
     vector: Array.from(probe.direction),
     source: `probe ${probe.id}`,
     ...(seen.length > 0 && { trainedOn: seen }),
+  };
+}
+
+/** The span of several probes: none of the rows that any of them was trained on is tested. */
+function spanDirection(probes: readonly Probe[], capture: Capture, notes: string[]): CausalQuestion['direction'] {
+  const given = probes.map((probe) => probeDirection(probe, capture, notes));
+  const [first, ...others] = given;
+  if (!first) throw new CuvetteError('internal', 'A subspace needs a probe.');
+  if (others.length === 0) return first;
+  const trainedOn = [...new Set(given.flatMap((one) => one.trainedOn ?? []))].sort((a, b) => a - b);
+  return {
+    kind: 'given',
+    vector: first.vector,
+    others: others.map(({ vector }) => vector),
+    source: `probes ${probes.map(({ id }) => id).join(', ')}`,
+    ...(trainedOn.length > 0 && { trainedOn }),
   };
 }
 

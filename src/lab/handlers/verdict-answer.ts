@@ -35,6 +35,7 @@ export function verdictAnswer({ question, evidence, verdict }: ProtocolRecord, l
     baselines,
     auroc_gap: decodability.auroc - baselines.strongest_baseline_mean,
     n_samples: split.test.length,
+    rank: evidence.direction.basis?.length ?? 1,
     behaviour_gap: evidence.behaviour.gap,
     target: {
       positive: target.positive.map(({ text }) => text),

@@ -8,7 +8,6 @@ import { isExpressed } from '../causality/conditions.ts';
 import { chooseControls } from '../causality/controls.ts';
 import { checkDataset, clustersOf, labelsOf } from '../causality/dataset.ts';
 import { facingLabels, type Labelled, measureDecodability } from '../causality/decodability.ts';
-import { fitDirection, givenDirection, rowsOf } from '../causality/direction.ts';
 import { marginLost } from '../causality/displacements.ts';
 import { isEquivalent } from '../causality/effect-states.ts';
 import { describeBehaviour, naturalMargins, shareIn } from '../causality/effects.ts';
@@ -18,9 +17,9 @@ import { choosePartners } from '../causality/partners.ts';
 import { middleLogits, modelOf, type ProtocolContext, summaryOf } from '../causality/protocol.ts';
 import { meanLogits, type ProtocolRun, type Site } from '../causality/readings.ts';
 import { splitRows } from '../causality/split.ts';
-import { lineAlong } from '../causality/subspace.ts';
 import { componentSwaps, swapAll } from '../causality/swaps.ts';
 import { chooseTarget } from '../causality/target.ts';
+import { hasSeveral, testedPart } from '../causality/tested-part.ts';
 import type { Engine, Variant } from '../core/engine.ts';
 import { formatHookPoint } from '../core/hook-points.ts';
 import { missing, pick } from '../core/missing.ts';
@@ -128,18 +127,10 @@ async function screenSites({ question, split, reader, rows, sites, activations }
     };
     const own = split.intervened.map((row) => data.activations.subarray(row * width, (row + 1) * width));
     return directions.map(({ name, direction: wanted }) => {
-      const direction =
-        wanted.kind === 'given'
-          ? givenDirection(wanted.vector, width)
-          : fitDirection(
-              rowsOf(data.activations, split.discovery, width),
-              labelsOf(dataset, split.discovery),
-              width,
-              wanted,
-            );
+      const { direction, subspace } = testedPart(wanted, data, split);
       const facing = wanted.kind === 'given' ? facingLabels(data, split.test, direction) : direction;
       const { auroc, interval, permutation } = measureDecodability(data, split, facing, undefined, 1);
-      const sample: InterventionSample = { ...rows, site, activations: own, subspace: lineAlong(direction) };
+      const sample: InterventionSample = { ...rows, site, activations: own, subspace };
       return { name, decodability: { auroc, interval, p: permutation.p }, sample };
     });
   });
@@ -191,7 +182,7 @@ function whatSplits({ directions }: SweepQuestion): SweepQuestion['directions'][
     direction.kind === 'given' ? (direction.trainedOn ?? []) : [],
   );
   if (trainedOn.length > 0) return { kind: 'given', vector: [], trainedOn: [...new Set(trainedOn)] };
-  const fitted = directions.find(({ direction }) => direction.kind === 'fit');
+  const fitted = directions.find(({ direction }) => direction.kind === 'fit' || hasSeveral(direction));
   return fitted?.direction ?? { kind: 'given', vector: [] };
 }
 
