@@ -3,6 +3,7 @@ import { runProtocol } from '../../../src/lab/causality/protocol.ts';
 import { cellState, concludeSweep } from '../../../src/lab/site-sweep/conclude.ts';
 import { runSweep } from '../../../src/lab/site-sweep/run-sweep.ts';
 import { type SweepQuestion, sweepRecordSchema } from '../../../src/lab/site-sweep/sweep-record.ts';
+import { createRandom } from '../../../src/lab/statistics/random.ts';
 import { axis, createPlainEngine, plainPairs } from '../causality/plain-engine.ts';
 import { ask, context } from '../causality/questions.ts';
 
@@ -89,6 +90,19 @@ describe('a sweep over sites', () => {
       expect(conclusion.state).toBe('unknown');
       expect(conclusion.sentence).toContain('does not treat the classes differently');
       expect(cells.every(({ test: tested }) => tested === undefined)).toBe(true);
+    }
+  });
+
+  test('calls none of many random directions present, though the behaviour is there', async () => {
+    for (let seed = 1; seed <= 5; seed++) {
+      const random = createRandom(seed, 'directions that mean nothing');
+      const directions = Array.from({ length: 40 }, (_, i) => ({
+        name: `random ${i}`,
+        direction: { kind: 'given' as const, vector: Array.from(random.direction(axis('concept').length)) },
+      }));
+      const { cells, evidence } = await found(sweepOf([-1], { directions, seed }));
+      expect(evidence.multiplicity.tests).toBe(40);
+      expect(cells.filter(({ state }) => state === 'present')).toEqual([]);
     }
   });
 
