@@ -8,19 +8,12 @@ import { PIPED } from '../report/terminal-style.ts';
 import { cellState } from '../site-sweep/conclude.ts';
 import { mapsOf } from '../site-sweep/maps.ts';
 import type { SweepCell, SweepRecord } from '../site-sweep/sweep-record.ts';
-import type { Label } from '../store/captures.ts';
 import { shownPoint } from './layers.ts';
 import { ends } from './verdict-answer.ts';
 
 type Answer = Omit<z.output<typeof sweep.output>, 'record' | 'record_file' | 'notes' | 'manifest_sha256'>;
 
-/** What the caller gave as data. */
-interface SweptData {
-  captureId: string;
-  labels: Label[] | undefined;
-}
-
-export function sweepAnswer(record: SweepRecord, data: SweptData): Answer {
+export function sweepAnswer(record: SweepRecord, captureId: string): Answer {
   const { evidence, conclusion } = record;
   const { target, multiplicity } = evidence;
   return {
@@ -51,7 +44,7 @@ export function sweepAnswer(record: SweepRecord, data: SweptData): Answer {
       },
       whole_activation: { value: cell.whole.value, interval: ends(cell.whole.interval) },
       auroc: cell.decodability.auroc,
-      protocol: protocolArguments(record, cell, data),
+      protocol: protocolArguments(record, cell, captureId),
     })),
     behaviour_gap: evidence.behaviour.gap,
     target: {
@@ -73,19 +66,17 @@ export function sweepAnswer(record: SweepRecord, data: SweptData): Answer {
 
 /** The same question, at one site, to the protocol. */
 function protocolArguments(
-  { question: { directions, target, controls, seed } }: SweepRecord,
+  { question: { directions, target, seed } }: SweepRecord,
   { site, direction: name }: SweepCell,
-  { captureId, labels }: SweptData,
+  captureId: string,
 ): Record<string, unknown> {
   const { direction } = directions.find((one) => one.name === name) ?? missing('direction', name);
   return {
     capture_id: captureId,
-    ...(labels && { labels }),
     layer: shownPoint(site),
     position: site.position,
     ...(direction.kind === 'fit' ? { fit: direction.method } : { probe_id: name }),
     ...(target && { positive_tokens: target.positive, negative_tokens: target.negative }),
-    ...(controls && { control_tokens: controls }),
     seed,
   };
 }

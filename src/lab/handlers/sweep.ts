@@ -33,7 +33,7 @@ export const sweepHandler = defineHandler(sweep, async (resources, args, context
   const file = await resources.store.saveRecord(manifest.manifest_sha256.slice(0, 16), record);
   await resources.store.manifests.append(manifest);
   return {
-    ...sweepAnswer(record, { captureId: args.capture_id, labels: args.labels }),
+    ...sweepAnswer(record, args.capture_id),
     ...(args.include_evidence && { record }),
     record_file: file,
     notes,
@@ -51,9 +51,8 @@ async function makeSweepQuestion(resources: LabResources, args: Arguments, notes
   return {
     sites: layers.flatMap((layer) => positions.map((position) => ({ ...layerOf(resources, layer).point, position }))),
     directions: await directionsOf(resources, args, capture, notes),
-    dataset: datasetOf(capture, args.labels),
+    dataset: datasetOf(capture, undefined),
     ...(target && { target }),
-    ...(args.control_tokens && { controls: args.control_tokens }),
     seed: args.seed,
   };
 }

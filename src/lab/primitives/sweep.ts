@@ -11,23 +11,17 @@ export const sweep = definePrimitive({
   name: 'sweep',
   title: 'Sweep over sites',
   description:
-    'Where does the model use it? Screens layers × positions × directions as one question: decodability, and what swapping the component, or the whole activation, between counterfactuals moves. ' +
-    'A map, and the best sites with the arguments to give causality_protocol there.',
+    'Where does the model use it? Screens layers × positions × directions as one question, by interchange. Gives a map, and the arguments for causality_protocol at the best sites.',
   route: { method: 'POST', path: '/sweep' },
   effect: 'keeps',
   input: z.object({
-    capture_id: fields.captureId.describe('Its prompts, labels and pairs.'),
-    labels: fields.labels.optional().describe("Default: the capture's."),
+    capture_id: fields.captureId,
     layers: z.array(fields.layer).min(1).max(1000).optional().describe('Default: all.'),
-    positions: z.array(fields.position).min(1).max(100).optional().describe("Default: the capture's."),
-    fit: z
-      .enum(['difference-of-means', 'logistic'])
-      .optional()
-      .describe('Finds a direction at each site; the default without probe_ids.'),
-    probe_ids: z.array(z.string().max(200)).max(100).optional().describe('Directions to try at each site.'),
+    positions: z.array(fields.position).min(1).max(1000).optional().describe("Default: the capture's."),
+    fit: z.enum(['difference-of-means', 'logistic']).optional().describe('At each site; the default.'),
+    probe_ids: z.array(z.string()).max(100).optional().describe('Each at every site.'),
     positive_tokens: z.array(z.string()).max(100).optional().describe('As in causality_protocol.'),
     negative_tokens: z.array(z.string()).max(100).optional().describe('For label 0.'),
-    control_tokens: z.array(z.string()).max(1000).optional().describe('As in causality_protocol.'),
     include_evidence: z.boolean().default(false).describe('All numbers.'),
     seed: fields.seed,
   }),
