@@ -2,7 +2,7 @@
 
 import { createInterface } from 'node:readline';
 import { createEmbeddedEngine, openModelFolder } from '../build/lab.js';
-import { timeProtocol } from './timed-protocol.mjs';
+import { timeProtocol, timeSweep } from './timed-protocol.mjs';
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const opened = JSON.parse((await lines.next()).value);
@@ -29,6 +29,7 @@ for await (const line of lines) {
   if (work.do === 'memory') tell({ peak: process.resourceUsage().maxRSS * 1024 - before });
   // As the demo asks it.
   else if (work.do === 'protocol') tell(await timeProtocol(engine, { ...work, neutral: 32 }));
+  else if (work.do === 'sweep') tell(await timeSweep(engine, { ...work, neutral: 32 }));
   else tell({ seconds: await timed(() => works[work.do](work)) });
 }
 await engine.close();

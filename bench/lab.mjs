@@ -60,6 +60,8 @@ await engines.close();
 const memory = await measureMemory();
 say('measuring: the protocol on the model that ships');
 const protocol = await measureProtocol();
+say('measuring: a sweep over the same model, and as many single protocols');
+const sweep = await measureSweep();
 
 const report = [
   ...measured.map(({ what, ours, theirs, ratio, tokens, limit }) => ({
@@ -92,10 +94,17 @@ const report = [
     ratio: protocol.ratio,
     isMet: protocol.ratio <= 1,
   },
+  row(
+    `a sweep over ${sweep.sites} sites, beside as many single protocols`,
+    sweep.sweep,
+    sweep.protocols,
+    1 / 5,
+    seconds,
+  ),
 ];
 print(report);
 mkdirSync(join(root, 'bench', 'results'), { recursive: true });
-const raw = { threads, versions: engines.theirs.description, measured, memory, protocol };
+const raw = { threads, versions: engines.theirs.description, measured, memory, protocol, sweep };
 writeFileSync(join(root, 'bench', 'results', 'lab.json'), `${JSON.stringify({ report, raw }, null, 2)}\n`);
 process.exitCode = report.every(({ isMet }) => isMet) ? 0 : 1;
 
@@ -180,6 +189,13 @@ async function measureMemory() {
 }
 
 /** Beside PyTorch doing as many runs with a hook, all prompts of one length in a batch, for one random direction after the other. */
+async function measureSweep() {
+  const sides = await openBoth(demo);
+  const measured = await sides.ours.ask({ do: 'sweep', pairs: 64 });
+  await sides.close();
+  return measured;
+}
+
 async function measureProtocol() {
   const sides = await openBoth(demo);
   const work = { do: 'protocol', layer: 1, pairs: 64 };

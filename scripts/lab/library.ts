@@ -10,6 +10,8 @@ export { createTorchEngine } from '../../src/lab/engines/torch/torch-engine.ts';
 export { createLabs } from '../../src/lab/labs/labs.ts';
 export { openLabThread } from '../../src/lab/local/lab-thread.ts';
 export { openModelFolder } from '../../src/lab/models/open-model.ts';
+export { concludeSweep } from '../../src/lab/site-sweep/conclude.ts';
+export { runSweep } from '../../src/lab/site-sweep/run-sweep.ts';
 export { CLOSE, disagreements, HASH } from '../../test/lab/ground-truth/agreement.ts';
 export {
   EFFECT_SIZES,

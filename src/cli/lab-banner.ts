@@ -24,7 +24,7 @@ export async function welcome(lab: Lab, { endpoint, listens, token }: Welcome, s
 Endpoint: ${endpoint}${tunnel}
 ${token.source === undefined ? `Token:    ${token.token}\n` : ''}
 ${attachLine(endpoint, token.source ?? token.token)}
-then capture_acts, train_probe, probe_eval, steer, sae_lookup, causality_protocol.
+then capture_acts, train_probe, probe_eval, steer, sae_lookup, sweep, causality_protocol.
 ${beside}
 Ctrl-C stops it.
 `;

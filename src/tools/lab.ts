@@ -151,28 +151,32 @@ const fromFile: Extras = {
   },
 };
 
-const withReport: Extras = {
-  input: {
-    report: z
-      .union([z.boolean(), z.string().max(4096)])
-      .default(false)
-      .describe('Write an HTML page: true, or its path.'),
-  },
-  output: { report_file: z.string().optional(), record_file: z.string().optional() },
-  async run({ report, include_evidence, ...args }, call, files, context) {
-    if (report === false) return call({ ...args, include_evidence });
-    const { record, ...answer } = await call({ ...args, include_evidence: true });
-    const usual = `causality-${String(answer.manifest_sha256).slice(0, 8)}.html`;
-    const page = await reportOf(record, String(answer.manifest_sha256));
-    const path = await files.write(typeof report === 'string' ? report : usual, page, context);
-    return { ...answer, ...(include_evidence === true && { record }), report_file: path };
-  },
-};
+/** Adds a page of the record, which `render` makes. */
+function withReport(name: string, render: (record: unknown, manifest: string) => Promise<string>): Extras {
+  return {
+    input: {
+      report: z
+        .union([z.boolean(), z.string().max(4096)])
+        .default(false)
+        .describe('Write an HTML page: true, or its path.'),
+    },
+    output: { report_file: z.string().optional(), record_file: z.string().optional() },
+    async run({ report, include_evidence, ...args }, call, files, context) {
+      if (report === false) return call({ ...args, include_evidence });
+      const { record, ...answer } = await call({ ...args, include_evidence: true });
+      const usual = `${name}-${String(answer.manifest_sha256).slice(0, 8)}.html`;
+      const page = await render(record, String(answer.manifest_sha256));
+      const path = await files.write(typeof report === 'string' ? report : usual, page, context);
+      return { ...answer, ...(include_evidence === true && { record }), report_file: path };
+    },
+  };
+}
 
 const EXTRAS: Record<string, Extras | undefined> = {
   capture_acts: fromFile,
   train_probe: fromFile,
-  causality_protocol: withReport,
+  sweep: withReport('sweep', sweepPage),
+  causality_protocol: withReport('causality', reportOf),
 };
 
 async function reportOf(record: unknown, manifest: string): Promise<string> {
@@ -186,6 +190,14 @@ async function reportOf(record: unknown, manifest: string): Promise<string> {
     'invalid_input',
     `This lab made evidence of format ${evidence.format}, which an earlier version of Cuvette draws. Update the lab, or ask without report.`,
   );
+}
+
+async function sweepPage(record: unknown, manifest: string): Promise<string> {
+  const [{ sweepRecordSchema }, { renderSweep }] = await Promise.all([
+    import('../lab/site-sweep/sweep-record.ts'),
+    import('../lab/report/sweep-report.ts'),
+  ]);
+  return renderSweep(sweepRecordSchema.parse(record), { manifest });
 }
 
 /** Answers a call that its caller has cancelled without reporting an error. */

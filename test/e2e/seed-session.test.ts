@@ -28,6 +28,7 @@ const TOOLS = [
   'sae_lookup',
   'steer',
   'stop_interpreter',
+  'sweep',
   'train_probe',
 ];
 const home = useHome();

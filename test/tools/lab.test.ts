@@ -55,7 +55,7 @@ describe('the tools of the lab', () => {
   const labs = createLabs({ data: '', cache: '', project: '' });
   const tools = createLabTools({ labsOf: () => labs, files: projectFiles('') });
 
-  test('have the names that agents know, and four more', () => {
+  test('have the names that agents know, and five more', () => {
     expect(tools.map(({ name }) => name)).toEqual([
       'colab_attach',
       'colab_detach',
@@ -68,6 +68,7 @@ describe('the tools of the lab', () => {
       'steer',
       'sae_lookup',
       'patch_map',
+      'sweep',
       'causality_protocol',
       'list_manifests',
     ]);

@@ -76,6 +76,8 @@ export const commonEvidence = z.object({
     source: z.string().optional(),
     /** Of length 1. */
     vector: z.array(z.number()),
+    /** Orthonormal vectors of the tested subspace, where it has several dimensions; `vector` is then the line between the class means in it. */
+    basis: z.array(z.array(z.number())).optional(),
     hash: z.string(),
     /** Distance between the class means along the direction, in the test half. */
     swing: z.number(),

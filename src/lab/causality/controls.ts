@@ -17,7 +17,7 @@ const WANTED = 64;
  */
 export async function chooseControls(
   engine: Engine,
-  question: CausalQuestion,
+  question: Pick<CausalQuestion, 'controls'>,
   target: Evidence['target'],
   logits: Float64Array,
 ): Promise<Evidence['controls']> {

@@ -11,6 +11,7 @@ import {
   type InterventionSample,
   labelOf,
   partnerOf,
+  type SampleRows,
   signOf,
 } from './intervention-sample.ts';
 import type { MarginReader, Margins } from './logit-margins.ts';
@@ -130,7 +131,7 @@ export function partsOf(sample: InterventionSample, base: Margins, displaced: Di
 }
 
 /** What each row loses of its margin, in the sense of its label. */
-export function marginLost(sample: InterventionSample, base: Margins, { corrected }: Margins): Float64Array {
+export function marginLost(sample: SampleRows, base: Margins, { corrected }: Margins): Float64Array {
   return eachOf(sample, (index) => signOf(sample, index) * (marginOf(base.raw, index) - marginOf(corrected, index)));
 }
 

@@ -16,6 +16,7 @@ import {
   type InterventionSample,
   partnerOf,
   referenceEffect,
+  type SampleRows,
   signOf,
   signOfGap,
 } from './intervention-sample.ts';
@@ -79,7 +80,7 @@ interface Natural {
 }
 
 /** The margins of each row, and those between it and its partner, which hold the gap twice. */
-export function naturalMargins({ raw }: Margins, sample: InterventionSample): { own: Natural; between: Natural } {
+export function naturalMargins({ raw }: Margins, sample: SampleRows): { own: Natural; between: Natural } {
   const margin = (index: number) => marginOf(raw, index);
   const own = eachOf(sample, (index) => signOf(sample, index) * margin(index));
   const between = eachOf(sample, (index) => signOf(sample, index) * (margin(index) - margin(partnerOf(sample, index))));
@@ -91,12 +92,7 @@ export function naturalMargins({ raw }: Margins, sample: InterventionSample): { 
 }
 
 /** The rows' parts as a share of what is natural in the same rows: those whose part cannot be told are in neither. */
-export function shareIn(
-  sample: InterventionSample,
-  name: string,
-  parts: Float64Array,
-  natural: Natural,
-): Omit<Effect, Tested> {
+export function shareIn(sample: SampleRows, name: string, parts: Float64Array, natural: Natural): Omit<Effect, Tested> {
   const margins = natural.margins.map((margin, index) => (Number.isNaN(marginOf(parts, index)) ? Number.NaN : margin));
   const referenceIn = (rows?: readonly number[]) =>
     referenceEffect(balancedMean(sample, margins, rows), natural.sign, natural.least);
@@ -135,7 +131,7 @@ async function swapOthers(
   };
 }
 
-function describeBehaviour({ raw }: Margins, sample: InterventionSample, own: Float64Array): Evidence['behaviour'] {
+export function describeBehaviour({ raw }: Margins, sample: SampleRows, own: Float64Array): Evidence['behaviour'] {
   return {
     gap: balancedMean(sample, own),
     interval: expandedInterval(

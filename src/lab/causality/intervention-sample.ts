@@ -5,35 +5,39 @@ import type { Site } from './readings.ts';
 import type { Subspace } from './subspace.ts';
 import { LEAST_GAP } from './thresholds.ts';
 
-export interface InterventionSample {
-  site: Site;
+/** What is the same at every site. */
+export interface SampleRows {
   seed: number;
   width: number;
   labels: (0 | 1)[];
   /** Strata of clusters for the bootstrap. */
   clusters: number[][][];
-  activations: Float32Array[];
   /** Each row's counterfactual. */
   partners: number[];
+}
+
+export interface InterventionSample extends SampleRows {
+  site: Site;
+  activations: Float32Array[];
   /** What is tested. */
   subspace: Subspace;
 }
 
 /** One number for each row. */
-export function eachOf({ labels }: InterventionSample, valueAt: (index: number) => number): Float64Array {
+export function eachOf({ labels }: SampleRows, valueAt: (index: number) => number): Float64Array {
   return Float64Array.from({ length: labels.length }, (_, index) => valueAt(index));
 }
 
-export function labelOf({ labels }: InterventionSample, index: number): 0 | 1 {
+export function labelOf({ labels }: SampleRows, index: number): 0 | 1 {
   return labels[index] ?? missing('label of row', index);
 }
 
 /** 1 for label 1, -1 for label 0. */
-export function signOf(sample: InterventionSample, index: number): 1 | -1 {
+export function signOf(sample: SampleRows, index: number): 1 | -1 {
   return labelOf(sample, index) === 1 ? 1 : -1;
 }
 
-export function partnerOf({ partners }: InterventionSample, index: number): number {
+export function partnerOf({ partners }: SampleRows, index: number): number {
   return partners[index] ?? missing('partner of row', index);
 }
 
@@ -42,7 +46,7 @@ export function activationOf({ activations }: InterventionSample, index: number)
 }
 
 /** The mean of both classes' means, so that the larger class does not weigh more. Rows whose value is not a number are left out: nobody could tell it. */
-export function balancedMean(sample: InterventionSample, values: Float64Array, indices?: readonly number[]): number {
+export function balancedMean(sample: SampleRows, values: Float64Array, indices?: readonly number[]): number {
   const [negative, positive] = [
     { sum: 0, count: 0 },
     { sum: 0, count: 0 },

@@ -18,7 +18,7 @@ import { chooseControls } from './controls.ts';
 import { checkDataset, clustersOf, groupsBy, labelsOf } from './dataset.ts';
 import { decide } from './decide.ts';
 import { facingLabels, type Labelled, measureDecodability, scoreRows } from './decodability.ts';
-import { fitDirection, givenDirection, rowsOf } from './direction.ts';
+import { rowsOf } from './direction.ts';
 import { displaceLikewise } from './displacements.ts';
 import { measureDormancy } from './dormancy.ts';
 import { measureEffects } from './effects.ts';
@@ -32,9 +32,10 @@ import type { CausalQuestion, DatasetRow } from './question.ts';
 import { type NullPlan, planNulls, type RandomTests, testAgainstRandom } from './random-directions.ts';
 import { meanLogits, type ProtocolRun, readSite, tokenizeWithPosition } from './readings.ts';
 import { splitRows } from './split.ts';
-import { lineAlong, randomSubspace } from './subspace.ts';
+import { randomSubspace, type Subspace } from './subspace.ts';
 import { doseIn, measureSweep } from './sweep.ts';
 import { chooseTarget } from './target.ts';
+import { testedPart } from './tested-part.ts';
 
 /** Of the random directions that are given the tested displacement, and of the differences between counterfactuals. */
 const DOSE_MATCHED = 39;
@@ -70,15 +71,7 @@ export async function runProtocol(
   const neutral = await neutralPrompts(run, question);
   const data: Labelled = { dataset, activations: await readSite(run, prompts, site), width, seed };
   const fit = question.direction.kind === 'fit' ? question.direction : undefined;
-  const direction =
-    question.direction.kind === 'given'
-      ? givenDirection(question.direction.vector, width)
-      : fitDirection(
-          rowsOf(data.activations, split.discovery, width),
-          labelsOf(dataset, split.discovery),
-          width,
-          question.direction,
-        );
+  const { direction, subspace } = testedPart(question.direction, data, split);
   const facing = fit ? direction : facingLabels(data, split.test, direction);
   const decodability = measureDecodability(data, split, facing, fit, plan.first);
   const matched = await scoreMatched(run, question, facing);
@@ -86,7 +79,7 @@ export async function runProtocol(
   const looked = split.discovery.length > 0 ? split.discovery : split.test;
   const logits = await meanLogits(run, pick(prompts, looked, 'prompt'), labelsOf(dataset, looked));
   const target = await chooseTarget(engine, question, logits);
-  const controls = await chooseControls(engine, question, target, middle(logits));
+  const controls = await chooseControls(engine, question, target, middleLogits(logits));
 
   const { partners, kinds } = choosePartners(dataset, split.intervened, createRandom(seed, 'partners'));
   const measures = measureDirection(data, split.test, direction);
@@ -98,7 +91,7 @@ export async function runProtocol(
     clusters: clustersOf(dataset, split.intervened),
     activations: split.intervened.map((row) => rowOf(data, row)),
     partners,
-    subspace: lineAlong(direction),
+    subspace,
   };
   const intervened = pick(prompts, split.intervened, 'prompt');
   const doseOf = doseIn(measures);
@@ -130,7 +123,8 @@ export async function runProtocol(
       ...(question.direction.kind === 'given' &&
         question.direction.source !== undefined && { source: question.direction.source }),
       vector: Array.from(direction),
-      hash: hashOfNumbers(direction),
+      ...(subspace.vectors.length > 1 && { basis: subspace.vectors.map((vector) => Array.from(vector)) }),
+      hash: hashOfNumbers(subspace.vectors.length > 1 ? flattened(subspace) : direction),
       ...measures,
     },
     target,
@@ -164,6 +158,12 @@ export async function runProtocol(
     return `${verdict} : ${reason}`;
   });
   return evidenceWith(tests);
+}
+
+function flattened({ vectors, width }: Subspace): Float32Array {
+  const numbers = new Float32Array(vectors.length * width);
+  for (const [i, vector] of vectors.entries()) numbers.set(vector, i * width);
+  return numbers;
 }
 
 function rowOf({ activations, width }: Labelled, row: number): Float32Array {
@@ -264,12 +264,16 @@ async function scoreMatched(
   return scoreRows(data, [...dataset.keys()], direction, 'the structure-matched set');
 }
 
-function modelOf(engine: Engine): Evidence['model'] {
+export function modelOf(engine: Engine): Evidence['model'] {
   const { id, engine: name, architecture, layers, width, dtype, weights, tokenizer } = engine.describe();
   return { id, engine: name, architecture, layers, width, dtype, weights, tokenizer };
 }
 
-function summaryOf({ dataset, neutralPrompts: neutral, structureMatched }: CausalQuestion): Evidence['data'] {
+export function summaryOf({
+  dataset,
+  neutralPrompts: neutral,
+  structureMatched,
+}: Pick<CausalQuestion, 'dataset' | 'neutralPrompts' | 'structureMatched'>): Evidence['data'] {
   const positives = dataset.filter((row) => row.label === 1).length;
   const count = (keyOf: (row: DatasetRow) => string | undefined) => groupsBy(dataset, keyOf).size;
   return {
@@ -282,6 +286,6 @@ function summaryOf({ dataset, neutralPrompts: neutral, structureMatched }: Causa
   };
 }
 
-function middle([a, b]: readonly [Float64Array, Float64Array]): Float64Array {
+export function middleLogits([a, b]: readonly [Float64Array, Float64Array]): Float64Array {
   return a.map((value, i) => (value + logitOf(b, i)) / 2);
 }

@@ -4,7 +4,7 @@ import * as z from 'zod';
 
 export const labelSchema = z.union([z.literal(0), z.literal(1)]);
 
-const datasetRow = z.object({
+export const datasetRow = z.object({
   prompt: z.string(),
   label: labelSchema,
   /** Rows of one pair are counterfactuals of each other: the same prompt but for what the label is about. */
@@ -22,10 +22,12 @@ export const siteSchema = z.object({
   position: z.number().int(),
 });
 
-const direction = z.discriminatedUnion('kind', [
+export const directionSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('given'),
     vector: z.array(z.number()),
+    /** Vectors that span a subspace with it, which is tested as one. */
+    others: z.array(z.array(z.number())).max(64).optional(),
     /** For the record: where it came from. */
     source: z.string().optional(),
     /** Rows of the dataset that it was trained on, by number. They are never tested on. */
@@ -44,7 +46,7 @@ const doseUnit = z.enum(['absolute', 'swing', 'norm']);
 
 export const questionSchema = z.object({
   site: siteSchema,
-  direction,
+  direction: directionSchema,
   dataset: z.array(datasetRow),
   /** Words that the model may say next, each one token. Without them: the two tokens that tell the classes apart best in the discovery half. */
   target: z.object({ positive: z.array(z.string()).min(1), negative: z.array(z.string()).min(1) }).optional(),

@@ -15,7 +15,7 @@ import { FINDABLE, SIGNIFICANCE } from './thresholds.ts';
 const FIRST = 99;
 const MOST = 799;
 /** In logits: effects that differ by less are equal within the rounding of float32. */
-const ROUNDING = 1e-5;
+export const ROUNDING = 1e-5;
 
 export interface NullPlan {
   /** Random directions to begin with, and at most. */

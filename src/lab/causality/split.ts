@@ -12,7 +12,10 @@ const FEWEST = 4;
 /** The most rows that interventions are made on. */
 const INTERVENED = 256;
 
-export function splitRows(question: CausalQuestion, random: Random): Evidence['split'] {
+export function splitRows(
+  question: Pick<CausalQuestion, 'dataset' | 'direction' | 'target'>,
+  random: Random,
+): Evidence['split'] {
   const { dataset, direction, target } = question;
   const all = dataset.map((_, row) => row);
   if (direction.kind === 'given' && direction.trainedOn && direction.trainedOn.length > 0) {
@@ -26,7 +29,8 @@ export function splitRows(question: CausalQuestion, random: Random): Evidence['s
     }
     return finish(dataset, 'given', discovery, test, random);
   }
-  if (direction.kind === 'given' && target) return finish(dataset, 'none', [], all, random);
+  if (direction.kind === 'given' && target && !direction.others?.length)
+    return finish(dataset, 'none', [], all, random);
 
   for (const by of ['pair', 'template', 'row'] as const) {
     const halves = halve(dataset, by, random);

@@ -10,7 +10,7 @@ import { type Token, tokensOf, tokenWithText } from './single-tokens.ts';
 /** The words of the question; else the two tokens whose mean logits differ most between the classes. */
 export async function chooseTarget(
   engine: Engine,
-  question: CausalQuestion,
+  question: Pick<CausalQuestion, 'target'>,
   [negative, positive]: readonly [Float64Array, Float64Array],
 ): Promise<Evidence['target']> {
   if (question.target) {

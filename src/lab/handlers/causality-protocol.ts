@@ -58,6 +58,9 @@ async function makeQuestion(
     );
   const capture = await resources.store.captures.get(args.capture_id);
   const probe = args.probe_id === undefined ? undefined : await resources.store.probes.get(args.probe_id);
+  const others = await Promise.all((args.with_probe_ids ?? []).map((id) => resources.store.probes.get(id)));
+  if (others.length > 0 && !probe)
+    throw new CuvetteError('invalid_input', 'with_probe_ids adds to probe_id. Give the first of the probes there.');
   const { point } = layerOf(resources, args.layer ?? probe?.layer ?? onlyLayer(capture));
   const position = positionIn(capture, args.position ?? probe?.position);
   const length = probe ? norm(probe.direction) : 1;
@@ -65,7 +68,9 @@ async function makeQuestion(
   const matched = args.structure_matched_capture_id;
   const question: CausalQuestion = {
     site: { ...point, position },
-    direction: probe ? givenBy(probe, capture, notes) : { kind: 'fit', method: args.fit ?? 'difference-of-means' },
+    direction: probe
+      ? spanDirection([probe, ...others], capture, notes)
+      : { kind: 'fit', method: args.fit ?? 'difference-of-means' },
     dataset: datasetOf(capture, args.labels),
     ...targetWords(args),
     ...(args.control_tokens && { controls: args.control_tokens }),
@@ -92,12 +97,7 @@ async function answer(
   const { featureName: _, nameRequired: __, sweep: ___, ...asked } = question;
   const { number: family, forget } = await store.family.count(hashOf(asked), signal);
   try {
-    let told = 0;
-    const onProgress = (done: number, about: number) => {
-      const percent = Math.floor((done / about) * 20) * 5;
-      if (percent > told) progress(`The protocol is ${percent} % done`);
-      told = Math.max(told, percent);
-    };
+    const onProgress = progressIn('The protocol', progress);
     const asking = question.nulls === undefined ? { ...question, fewestNulls: n_random_seeds } : question;
     const evidence = await runProtocol(engine, asking, { signal, family, version: VERSION, onProgress });
     return { question: asking, evidence, verdict: decide(evidence) };
@@ -107,14 +107,26 @@ async function answer(
   }
 }
 
+/** Tells every twentieth of the way. */
+export function progressIn(what: string, progress: LabContext['progress']): (done: number, about: number) => void {
+  let told = 0;
+  return (done, about) => {
+    const percent = Math.floor((done / about) * 20) * 5;
+    if (percent > told) progress(`${what} is ${percent} % done`);
+    told = Math.max(told, percent);
+  };
+}
+
 function onlyLayer({ id, points }: Capture): string {
   const [only, ...others] = points;
   if (only !== undefined && others.length === 0) return only;
   throw new CuvetteError('invalid_input', `The capture ${id} has ${points.join(', ')}. Give layer.`);
 }
 
+type GivenDirection = Extract<CausalQuestion['direction'], { kind: 'given' }>;
+
 /** The direction of a probe, with the rows that it was trained on, which are not tested on. */
-function givenBy(probe: Probe, capture: Capture, notes: string[]): CausalQuestion['direction'] {
+export function probeDirection(probe: Probe, capture: Capture, notes: string[]): GivenDirection {
   const seen = seenRows(probe, capture);
   if (seen.length > 0)
     notes.push(
@@ -125,6 +137,22 @@ function givenBy(probe: Probe, capture: Capture, notes: string[]): CausalQuestio
     vector: Array.from(probe.direction),
     source: `probe ${probe.id}`,
     ...(seen.length > 0 && { trainedOn: seen }),
+  };
+}
+
+/** The span of several probes: none of the rows that any of them was trained on is tested. */
+function spanDirection(probes: readonly Probe[], capture: Capture, notes: string[]): CausalQuestion['direction'] {
+  const given = probes.map((probe) => probeDirection(probe, capture, notes));
+  const [first, ...others] = given;
+  if (!first) throw new CuvetteError('internal', 'A subspace needs a probe.');
+  if (others.length === 0) return first;
+  const trainedOn = [...new Set(given.flatMap((one) => one.trainedOn ?? []))].sort((a, b) => a - b);
+  return {
+    kind: 'given',
+    vector: first.vector,
+    others: others.map(({ vector }) => vector),
+    source: `probes ${probes.map(({ id }) => id).join(', ')}`,
+    ...(trainedOn.length > 0 && { trainedOn }),
   };
 }
 

@@ -18,12 +18,11 @@ export function layerOf({ model }: Pick<LabResources, 'model'>, given: string | 
   const point = parseHookPoint(given, model.layers);
   const name = formatHookPoint(point);
   const width = widthAt(model, point, model.context);
-  return {
-    point,
-    name,
-    shown: point.place === 'resid_post' ? point.layer : name,
-    width: point.place === 'pattern' ? undefined : width,
-  };
+  return { point, name, shown: shownPoint(point), width: point.place === 'pattern' ? undefined : width };
+}
+
+export function shownPoint(point: HookPoint): number | string {
+  return point.place === 'resid_post' ? point.layer : formatHookPoint(point);
 }
 
 /** The numbers of a direction at the layer; rejects a pattern, which has none. */

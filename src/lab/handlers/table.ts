@@ -10,6 +10,7 @@ import { patchMapHandler } from './patch-map.ts';
 import { probeEvalHandler } from './probe-eval.ts';
 import { saeLookupHandler } from './sae-lookup.ts';
 import { steerHandler } from './steer.ts';
+import { sweepHandler } from './sweep.ts';
 import { trainProbeHandler } from './train-probe.ts';
 
 export const HANDLERS: readonly Handler[] = [
@@ -22,6 +23,7 @@ export const HANDLERS: readonly Handler[] = [
   steerHandler,
   saeLookupHandler,
   patchMapHandler,
+  sweepHandler,
   causalityProtocolHandler,
   listManifestsHandler,
   ...CODE_HANDLERS,

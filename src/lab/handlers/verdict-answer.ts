@@ -35,6 +35,7 @@ export function verdictAnswer({ question, evidence, verdict }: ProtocolRecord, l
     baselines,
     auroc_gap: decodability.auroc - baselines.strongest_baseline_mean,
     n_samples: split.test.length,
+    rank: evidence.direction.basis?.length ?? 1,
     behaviour_gap: evidence.behaviour.gap,
     target: {
       positive: target.positive.map(({ text }) => text),
@@ -130,6 +131,6 @@ function examplesOf({ dataset }: ProtocolRecord['question'], { examples }: Evide
   }));
 }
 
-function ends({ low, high }: Interval): number[] {
+export function ends({ low, high }: Interval): number[] {
   return [low, high];
 }

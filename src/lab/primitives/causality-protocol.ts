@@ -24,6 +24,7 @@ export const causalityProtocol = definePrimitive({
   effect: 'keeps',
   input: z.object({
     probe_id: z.string().max(200).optional().describe('The direction; or fit.'),
+    with_probe_ids: z.array(z.string()).max(64).optional().describe('More: tests the span of all.'),
     capture_id: fields.captureId,
     labels: fields.labels.optional().describe("0 or 1 a prompt; default: the capture's."),
     fit: z.enum(['difference-of-means', 'logistic']).optional().describe('Finds the direction in half of the data.'),
@@ -65,6 +66,8 @@ export const causalityProtocol = definePrimitive({
     }),
     auroc_gap: z.number(),
     n_samples: z.number(),
+    /** Dimensions of what was tested: 1 for a direction. */
+    rank: z.number(),
     behaviour_gap: z.number(),
     target: z.object({ positive: z.array(z.string()), negative: z.array(z.string()), chosen: z.string() }),
     effects: z.object({

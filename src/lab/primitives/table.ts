@@ -9,6 +9,7 @@ import type { Primitive } from './primitive.ts';
 import { probeEval } from './probe-eval.ts';
 import { saeLookup } from './sae-lookup.ts';
 import { steer } from './steer.ts';
+import { sweep } from './sweep.ts';
 import { loadProbe, trainProbe } from './train-probe.ts';
 
 export const PRIMITIVES: readonly Primitive[] = [
@@ -21,6 +22,7 @@ export const PRIMITIVES: readonly Primitive[] = [
   steer,
   saeLookup,
   patchMap,
+  sweep,
   causalityProtocol,
   listManifests,
 ];

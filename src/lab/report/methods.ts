@@ -44,11 +44,19 @@ function dataText({ data, split }: Evidence): string {
   return `${made.filter(Boolean).join(', ')}. ${divided} All that follows was measured on the test half.${fewer}`;
 }
 
+function subspaceText(rank: number | undefined): string {
+  if (rank === undefined) return '';
+  return (
+    ` A subspace of ${formatCount(rank)} dimensions, tested as one: its component is swapped, ablated and moved to the class means as a whole, and random subspaces have as many dimensions. ` +
+    'Scores, the doses of the sweep and what follows are along the line between the class means of the discovery half in it.'
+  );
+}
+
 function directionText({ direction }: Evidence): string {
   const made =
     direction.kind === 'fit'
       ? `Fitted on the discovery half, by ${direction.method.replaceAll('-', ' ')}.`
-      : `Given${direction.source ? ` (${direction.source})` : ''}, and not changed.`;
+      : `Given${direction.source ? ` (${direction.source})` : ''}, and not changed.${subspaceText(direction.basis?.length)}`;
   return (
     `${made} In the test half, the class means lie ${formatNumber(direction.swing)} apart along it, where activations have a mean length of ${formatNumber(direction.norm)}; ` +
     `${formatPercent(direction.difference.along)} of the squared distance between the class means lies along it.`

@@ -52,6 +52,9 @@ const PLAIN: Record<string, string> = {
 /** Of a stream that is no terminal, such as a pipe. */
 const USUAL_COLUMNS = 80;
 
+/** For text that goes into answers. */
+export const PIPED: TerminalStyle = { columns: USUAL_COLUMNS, unicode: true, colour: false };
+
 export function terminalStyle(
   stream: { isTTY?: boolean; columns?: number },
   env: NodeJS.ProcessEnv = process.env,

@@ -25,9 +25,11 @@ export interface PlainEngineOptions {
   spoil?(logits: Float32Array, request: ForwardRequest): void;
   /** How far the answer is read from the concept. */
   gain?: number;
+  /** How far it is read from the correlate, too, so that what is read has two dimensions. */
+  second?: number;
 }
 
-export function createPlainEngine({ onRun, spoil, gain = 1 }: PlainEngineOptions = {}): Engine {
+export function createPlainEngine({ onRun, spoil, gain = 1, second = 0 }: PlainEngineOptions = {}): Engine {
   const random = createRandom(1, 'plain engine');
   const embeddings = VOCABULARY.map((word) => {
     const vector = Float64Array.from({ length: WIDTH }, (_, axis) => (axis > 3 ? 0.4 * random.normal() : 0));
@@ -46,6 +48,7 @@ export function createPlainEngine({ onRun, spoil, gain = 1 }: PlainEngineOptions
     vector[AXES.constant] = answers ? -2 : random.normal();
     vector[AXES.question] = answers ? 20 : 0;
     vector[AXES.concept] = gain * ({ yes: 3, no: -3 }[word] ?? 0);
+    vector[AXES.correlate] = second * ({ yes: 3, no: -3 }[word] ?? 0);
     return vector;
   });
   let runs = 0;

@@ -87,6 +87,19 @@ describe('the answer of causality_protocol', () => {
     expect(answer.notes).toEqual([expect.stringContaining('trained on 14 of the 28')]);
   });
 
+  test('can be on the span of several probes', async () => {
+    const { call, asked } = await preparedLab();
+    const other = NUMBER.map((_, i) => (i === 3 ? 1 : 0));
+    await call('load_probe', { probe_id: 'other', direction: other, layer: 0 });
+    expect(await call('causality_protocol', asked)).toMatchObject({ rank: 1 });
+    const answer = await call('causality_protocol', { ...asked, with_probe_ids: ['other'], include_evidence: true });
+    expect(answer).toMatchObject({ rank: 2, real_auroc: 1, n_samples: 14 });
+    expect(answer.record).toMatchObject({ evidence: { direction: { source: 'probes number, other' } } });
+    await expect(
+      call('causality_protocol', { ...asked, probe_id: undefined, fit: 'logistic', with_probe_ids: ['other'] }),
+    ).rejects.toThrow(/adds to probe_id/);
+  });
+
   test('comes after reports of progress', async () => {
     const { call, asked, told } = await preparedLab();
     await call('causality_protocol', asked);

@@ -45,6 +45,7 @@ describe('the routes of a lab', () => {
       'POST /reset',
       'POST /sae-lookup',
       'POST /steer',
+      'POST /sweep',
       'POST /train-probe',
     ]);
   });
