@@ -87,6 +87,17 @@ function* table(evidence: Evidence): Generator<Row> {
     reason: 'sufficient-and-necessary',
     sentence: told('sufficient-and-necessary'),
   };
+  const unknown = Object.entries(states).flatMap(([name, state]) => (state === 'unknown' ? [name] : []));
+  const wanted = shortfallOf(evidence);
+  yield {
+    condition: 'All that is missing for the row above is that an effect of that size is neither present nor absent',
+    because: effects,
+    matched: isCausalButUnshown(evidence, states),
+    verdict: 'undetermined',
+    reason: 'underpowered',
+    sentence: () => unshownSentence(unknown, effects, wanted),
+    wanted,
+  };
   const weak = weakReason(evidence, states);
   yield {
     condition: 'S or I is present',
@@ -96,8 +107,6 @@ function* table(evidence: Evidence): Generator<Row> {
     reason: weak,
     sentence: () => weakSentence(weak, evidence),
   };
-  const unknown = Object.entries(states).flatMap(([name, state]) => (state === 'unknown' ? [name] : []));
-  const wanted = shortfallOf(evidence);
   yield {
     condition: 'S, I or N is neither present nor absent',
     because: effects,
@@ -158,6 +167,13 @@ function lackingForCausal(evidence: Evidence, states: States): string[] {
   ];
 }
 
+/** Whether it would be causal if every effect that is unknown were present with the value that was measured, and one of S and I is. */
+function isCausalButUnshown(evidence: Evidence, states: States): boolean {
+  const asIfShown = (state: EffectState): EffectState => (state === 'unknown' ? 'present' : state);
+  const supposed = { S: asIfShown(states.S), I: asIfShown(states.I), N: asIfShown(states.N) };
+  return (states.S === 'present' || states.I === 'present') && lackingForCausal(evidence, supposed).length === 0;
+}
+
 /** The first of the reasons, by weight, that keep the verdict from causal. */
 function weakReason(evidence: Evidence, states: States): VerdictReason {
   const { steering, interchange, ablation, naming } = evidence;
@@ -182,20 +198,24 @@ function weakSentence(reason: VerdictReason, evidence: Evidence): string {
   return sentenceOf(reason, evidence);
 }
 
-function underpoweredSentence(
-  unknown: string[],
-  effects: string,
-  { pairs, randomDirections }: Verdict['wanted'] & {},
-): string {
+type Wanted = Verdict['wanted'] & {};
+
+function underpoweredSentence(unknown: string[], effects: string, wanted: Wanted): string {
+  return `Whether the direction has an effect is neither shown nor excluded (${unknown.join(', ')} unknown: ${effects}); ${adviceFor(wanted)}.`;
+}
+
+function unshownSentence(unknown: string[], effects: string, wanted: Wanted): string {
+  return `The direction acts on the behaviour, but whether it is both sufficient and necessary is not shown (${unknown.join(', ')} unknown: ${effects}); ${adviceFor(wanted)}.`;
+}
+
+function adviceFor({ pairs, randomDirections }: Wanted): string {
   const more = [
     ...(pairs === undefined ? [] : [`about ${pairs} more pairs of prompts`]),
     ...(randomDirections === undefined ? [] : [`${randomDirections} random directions`]),
   ];
-  const advice =
-    more.length > 0
-      ? `${more.join(' and ')} would settle it`
-      : 'random directions do as much too often, and more of them or of the prompts would not settle it';
-  return `Whether the direction has an effect is neither shown nor excluded (${unknown.join(', ')} unknown: ${effects}); ${advice}.`;
+  return more.length > 0
+    ? `${more.join(' and ')} would settle it`
+    : 'random directions do as much too often, and more of them or of the prompts would not settle it';
 }
 
 /** A further step beyond the class mean moves less than half of what the step to it did. */

@@ -40,7 +40,7 @@ describe('the lab of a service', () => {
       const attached = await client.callTool({ name: 'colab_attach', arguments: { endpoint: 'demo' } });
       expect(attached.isError, JSON.stringify(attached.content)).not.toBe(true);
       await waitFor('the notification', () => told > 0);
-      expect(await listed(client)).toHaveLength(23);
+      expect(await listed(client)).toHaveLength(24);
     },
   );
 

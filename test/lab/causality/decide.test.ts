@@ -205,7 +205,18 @@ describe('the decision on a verdict', () => {
   test('takes a p value at the bound for significant, whatever its last digit', () => {
     const test = { adjusted: 21 * (1 / 420) };
     expect(decide(but({ steering: test, interchange: test, ablation: test })).verdict).toBe('causal');
-    expect(decide(but({ ablation: { adjusted: 21 * (2 / 420) } })).verdict).toBe('weak-causal');
+    expect(decide(but({ ablation: { adjusted: 21 * (2 / 420) } }))).toMatchObject({
+      verdict: 'undetermined',
+      reason: 'underpowered',
+    });
+  });
+
+  test('calls nothing a partial mediator for an effect of full size that is merely not shown', () => {
+    const { verdict, reason, sentence } = decide(but({ ablation: { ...unknown, value: 0.94 } }));
+    expect([verdict, reason]).toEqual(['undetermined', 'underpowered']);
+    expect(sentence).toMatch(/^The direction acts on the behaviour, .* not shown \(N unknown/);
+    const partial = decide(but({ ablation: { ...unknown, value: 0.3 } }));
+    expect([partial.verdict, partial.reason]).toEqual(['weak-causal', 'partial-mediator']);
   });
 
   test('says how many pairs would settle what the interval leaves open', () => {
@@ -218,7 +229,7 @@ describe('the decision on a verdict', () => {
 
   test('says of every row of the table, down to the one that matched, what was found', () => {
     const { path } = decide(but({ interchange: present(0.3) }));
-    expect(path.map((row) => row.matched)).toEqual([false, false, false, false, false, false, true]);
+    expect(path.map((row) => row.matched)).toEqual([false, false, false, false, false, false, false, true]);
     expect(path[5]?.because).toBe('I = 0.3 [0.29, 0.31] (present, adjusted p 0.01)');
     expect(path.every((row) => row.condition.length > 0 && row.because.length > 0)).toBe(true);
   });

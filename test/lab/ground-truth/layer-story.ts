@@ -23,7 +23,7 @@ export async function tellLayerStory(question: CausalQuestion, layers: number, a
     downward,
     contradictions: [
       ...order.flatMap((layer) =>
-        upward[layer] === downward[layer]
+        upward[layer] === downward[layer] || !isClear(upward[layer]) || !isClear(downward[layer])
           ? []
           : [`layer ${layer}: ${upward[layer]}, and ${downward[layer]} in the other order`],
       ),
@@ -39,6 +39,11 @@ export async function tellLayerStory(question: CausalQuestion, layers: number, a
     }
     return order.map((layer) => found.get(layer) ?? missing('verdict of layer', layer));
   }
+}
+
+/** What a later question has too little of the error rate left for is not decided, and contradicts nothing. */
+function isClear(verdict: string | undefined): boolean {
+  return verdict !== 'undetermined: underpowered';
 }
 
 /** At the last token, what has arrived stays in the residual stream: no later site is locked. */
