@@ -22,7 +22,9 @@ type Answer = (args: Record<string, unknown>, context: LabContext) => Promise<Re
 
 /** What a lab with a model says of it: nothing, in each field. */
 const NO_MODEL = Object.fromEntries(
-  Object.entries(status.output.shape).map(([field, type]) => [field, type instanceof z.ZodNumber ? 0 : 'none']),
+  Object.entries(status.output.shape)
+    .filter(([, type]) => !(type instanceof z.ZodOptional))
+    .map(([field, type]) => [field, type instanceof z.ZodNumber ? 0 : 'none']),
 );
 
 const WAITS = [0, 1000, 2000, 4000, 8000, 15_000, 30_000];
