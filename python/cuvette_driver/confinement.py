@@ -68,7 +68,8 @@ class Confiner(Isolation):
         return cgroup.remove(self.policy, name)
 
     def clean_up_all_but(self, living: set[str]) -> bool:
-        return all([cgroup.remove(self.policy, name) for name in cgroup.names(self.policy) - living])
+        left = [name for name in cgroup.names(self.policy) - living if not cgroup.remove(self.policy, name)]
+        return not left
 
     def close(self) -> None:
         cgroup.close_folders(self.policy)
