@@ -9,6 +9,8 @@ describe('the project of a test file', () => {
   it.each([
     ['test/paths.test.ts', 'unit'],
     ['test/lab/statistics/random.test.ts', 'unit'],
+    ['test/lab/causality/decide.test.ts', 'unit'],
+    ['test/lab/causality/protocol.test.ts', 'lab'],
     ['test/e2e/run.test.ts', 'live'],
     ['test/interpreters/process/bash.test.ts', 'live'],
     ['test/e2e/lab/demo.test.ts', 'lab'],

@@ -15,6 +15,11 @@ const BY_PATH: [RegExp, Project][] = [
   [/^test\/docker\/image\.test\.ts$/, 'docker'],
   [/^test\/lab\/engines\/torch\//, 'torch'],
   [/^test\/lab\/engines\//, 'lab'],
+  // Whole protocols and sweeps, one after the other: they take seconds each.
+  [
+    /^test\/lab\/(site-sweep\/run-sweep|handlers\/(causality-protocol|sweep)|causality\/(protocol|subspaces|more-data))\./,
+    'lab',
+  ],
   [/^test\/e2e\/lab\//, 'lab'],
   [/^test\/e2e\//, 'live'],
 ];
