@@ -41,9 +41,12 @@ export function storeAs(shape: Shape, weights: ModelWeights): Record<string, Uin
   };
 }
 
-/** GPT-2 and GPT-NeoX divide the width among the heads; in Llama there may be fewer. */
+/** GPT-2 and GPT-NeoX divide the width among the heads; in Llama there may be fewer, but transformers wants a number that divides the width. */
 export function headsFor(shape: Shape, width: number, needed: number): number {
-  return shape === 'llama' ? needed : width / HEAD_WIDTH;
+  if (shape !== 'llama') return width / HEAD_WIDTH;
+  let heads = needed;
+  while (width % heads !== 0) heads += 1;
+  return heads;
 }
 
 const SHAPES: Record<Shape, (weights: ModelWeights, sizes: Sizes) => Stored> = { llama, gpt2, 'gpt-neox': gptNeox };

@@ -34,7 +34,7 @@ export interface ConceptWord {
 }
 
 export interface Toy {
-  /** config.json, tokenizer.json and model.safetensors. */
+  /** config.json, tokenizer.json, tokenizer_config.json and model.safetensors. */
   files: Record<string, Uint8Array | string>;
   /** A direction of the residual stream along axes with names, in the turned basis. */
   direction(along: Along): Float64Array;
@@ -66,6 +66,8 @@ export function buildToy(design: ToyDesign, seed: number): Toy {
     files: {
       ...storeAs(shape, { embedding, unembedding, layers }),
       'tokenizer.json': JSON.stringify(tokenizerJson(lexicon.vocabulary), null, 2),
+      // Else transformers takes the tokenizer of the architecture.
+      'tokenizer_config.json': JSON.stringify({ tokenizer_class: 'PreTrainedTokenizerFast' }),
     },
     direction: basis.direction,
   };
