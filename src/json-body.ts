@@ -67,6 +67,8 @@ function collectJson(): RequestJson & {
 } {
   const mark = randomUUID();
   let text = '';
+  /** The text after that, of the last piece that is not within a string: the next string opens in it. Short, because to look into a text that grows costs as much as all of it. */
+  let last = '';
   /** The parsed insides of long strings. */
   let insides: string[] = [];
   let isInside = false;
@@ -76,9 +78,9 @@ function collectJson(): RequestJson & {
 
   function addInside(piece: string): void {
     if (!isInside) {
-      const cut = endOfWholeEscapes(text);
-      rest = text.slice(cut);
-      text = `${text.slice(0, cut)}${mark}${insides.length}.`;
+      const cut = endOfWholeEscapes(last);
+      rest = last.slice(cut);
+      last = `${last.slice(0, cut)}${mark}${insides.length}.`;
       insides.push('');
       isInside = true;
     }
@@ -94,22 +96,23 @@ function collectJson(): RequestJson & {
 
   return {
     get isBlank() {
-      return text.trim() === '';
+      return (text + last).trim() === '';
     },
-    atOnce: () => text.length,
+    atOnce: () => text.length + last.length,
     clear() {
-      text = rest = '';
+      text = last = rest = '';
       insides = [];
     },
     add(piece, isWithinString) {
       if (isWithinString) return addInside(piece);
-      text += rest + piece;
+      text += last;
+      last = rest + piece;
       rest = '';
       isInside = false;
     },
     parse() {
       if (problem !== undefined) throw problem;
-      const value: unknown = JSON.parse(text);
+      const value: unknown = JSON.parse(text + last);
       return insides.length === 0 ? value : withInsides(value, mark, insides);
     },
   };
