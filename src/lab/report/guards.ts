@@ -34,7 +34,7 @@ export function guardsOf(evidence: Evidence): Guard[] {
         answerFlips.of > 0
           ? `${formatCount(answerFlips.count)} of ${formatCount(answerFlips.of)} that can`
           : `none can; ${formatPercent(answers.rate)} of answers are target words`,
-      limit: 'at least 10 % of those that can; where none can, half of the answers are target words',
+      limit: 'at least 10 % of those that can; where fewer than 4 can, half of the answers are target words',
       passes: answersFlip(evidence),
     },
     {
