@@ -1,6 +1,6 @@
 /**
  * The test command: builds, checks, and runs every suite, the Python driver's under each Python there is. `npm test -- NAME…` runs only those suites.
- * The soak is a command of its own (`npm run test:soak`), which this one runs only on CI or where it is named.
+ * The soak (`npm run test:soak`) and the Docker image (`npm test -- docker`) are commands of their own, which this one runs only on CI or where they are named.
  * What a suite lacks is installed first, without a time limit; where that is not possible the suite is skipped by name, and on CI that is a failure.
  * The last line is the count of tests over all suites: N passed, N failed.
  */
@@ -67,7 +67,7 @@ function suites() {
       ...step('python check', join(cache, 'python-check', 'bin', 'python'), ['python/check.py']),
       needs: () => prepared('python-check'),
     },
-    { ...vitest('docker'), needs: async () => whyNoImage() ?? prepared('docker') },
+    { ...vitest('docker'), needs: async () => whyNoImage() ?? prepared('docker'), isLong: true },
     { name: 'MCP conformance', command: 'node', args: ['scripts/conformance.mjs'], countLine: countConformance },
     ...pythons().flatMap((python, index, all) => driver(python, index === 0 || index === all.length - 1)),
   ];

@@ -23,7 +23,8 @@ export interface CommandOptions {
 }
 
 const KEPT = 4000;
-const LOWEST = 19;
+/** How far a command steps back that nobody waits for: it gets a tenth of what others do, and so comes to its end on a machine that is never idle. */
+const { PRIORITY_BELOW_NORMAL } = constants.priority;
 
 export async function runCommand(argv: string[], options: CommandOptions): Promise<CommandResult> {
   const { scratch } = options;
@@ -82,7 +83,7 @@ function run(argv: string[], temporary: string, options: CommandOptions): Promis
 /** Linux shares the processor out among terminal sessions before it looks at priorities, and a detached command is one of its own. */
 function stepBack(pid: number): void {
   try {
-    setPriority(pid, constants.priority.PRIORITY_LOW);
-    writeFileSync(`/proc/${pid}/autogroup`, String(LOWEST));
+    setPriority(pid, PRIORITY_BELOW_NORMAL);
+    writeFileSync(`/proc/${pid}/autogroup`, String(PRIORITY_BELOW_NORMAL));
   } catch {} // It has ended, or this machine has no such thing.
 }

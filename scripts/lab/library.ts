@@ -20,7 +20,7 @@ export {
   VOLUMES,
   volumeFamilies,
 } from '../../test/lab/ground-truth/curves.ts';
-export { twinFamily } from '../../test/lab/ground-truth/families/twins.ts';
+export { twinFamilies } from '../../test/lab/ground-truth/families/twins.ts';
 export { FAMILIES, familyOf } from '../../test/lab/ground-truth/families.ts';
 export { asFamily } from '../../test/lab/ground-truth/held-out.ts';
 export { tellLayerStory } from '../../test/lab/ground-truth/layer-story.ts';

@@ -12,16 +12,16 @@ import {
   runFamilies,
   runProtocol,
   tellLayerStory,
-  twinFamily,
+  twinFamilies,
   VOLUMES,
   volumeFamilies,
 } from '../../../build/lab.js';
 import { openEmbedded } from './engines.mjs';
 import { percent, printRate } from './print.mjs';
 
-/** Where there is nothing to find, a third of the runs each. */
+/** Where there is nothing to find, as many runs of each kind. */
 export async function measureFalsePositives(count, first, shipped, answer, say) {
-  const families = [familyOf('noise'), familyOf('shuffled labels'), twinFamily(shipped)];
+  const families = [familyOf('noise'), familyOf('shuffled labels'), ...twinFamilies(shipped)];
   const seeds = Array.from({ length: Math.ceil(count / families.length) }, (_, i) => first + i);
   const runs = await runFamilies(families, seeds, answer, say);
   console.log('\nCalled causal or weak-causal where there is nothing to find:');

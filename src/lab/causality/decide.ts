@@ -15,6 +15,8 @@ import {
   LEAST_FLIPS,
   LEAST_GAP,
   LEAST_HARM,
+  MOST,
+  OTHER_WORDS,
   REDUNDANT,
   UNTOLD,
 } from './thresholds.ts';
@@ -80,7 +82,7 @@ function* table(evidence: Evidence): Generator<Row> {
   const lacking = lackingForCausal(evidence, states);
   yield {
     condition:
-      'I and N are present and at least 0.5, S is present with the same sign (and at least 0.5 unless the read-out saturates), at least 10 % of the answers that can flip do, the direction is not dormant, the harm is at most twice that of the whole activation, and there is a name if one is required',
+      'I and N are present and at least 0.6, S is present with the same sign (and at least 0.5 unless the read-out saturates), at least 10 % of the answers that can flip do, the direction is not dormant, the harm is at most twice that of the whole activation, and there is a name if one is required',
     because: lacking.join('; ') || effects,
     matched: lacking.length === 0,
     verdict: 'causal',
@@ -152,8 +154,8 @@ function lackingForCausal(evidence: Evidence, states: States): string[] {
   const isEnough = (state: EffectState, { value }: Effect, least: number) =>
     state === 'present' && value >= least && value > 0;
   return [
-    ...(isEnough(states.I, interchange, HALF) ? [] : [`I = ${shown(interchange)}`]),
-    ...(isEnough(states.N, ablation, HALF) ? [] : [`N = ${shown(ablation)}`]),
+    ...(isEnough(states.I, interchange, MOST) ? [] : [`I = ${shown(interchange)}`]),
+    ...(isEnough(states.N, ablation, MOST) ? [] : [`N = ${shown(ablation)}`]),
     ...(isEnough(states.S, steering, needed) ? [] : [`S = ${shown(steering)}`]),
     ...(isEquivalent(interchange.full.interval)
       ? [`swapping the whole activation moves ${effectShare(interchange.full.value)}`]
@@ -195,6 +197,8 @@ function weakSentence(reason: VerdictReason, evidence: Evidence): string {
     return `The direction has an effect, but most of it (${effectShare(dormancy.rest)}, against ${effectShare(dormancy.within)}) comes from where counterfactuals never differ: it may come from a pathway that is dormant in natural data.`;
   if (reason === 'off-manifold-only')
     return `The direction has an effect, but its component does more to everything else than a natural swap does: ${harmFound(evidence)}.`;
+  if (reason === 'partial-mediator' && interchange.value >= MOST && !answersFlip(evidence))
+    return `The direction moves the difference between the target words (S = ${effectShare(steering.value)}, I = ${effectShare(interchange.value)}), but not for certain what the model says: ${flipsFound(evidence)}.`;
   return sentenceOf(reason, evidence);
 }
 
@@ -233,15 +237,25 @@ export function isHarmful({ harm: { component, whole } }: Evidence): boolean {
   return component > LEAST_HARM && component > HARM * whole;
 }
 
-/** Where no answer can flip by nature, the answers must at least be about the target. */
-export function answersFlip({ interchange: { answerFlips, answers } }: Evidence): boolean {
-  return answerFlips.of >= FEWEST_FLIPPABLE ? answerFlips.rate >= LEAST_FLIPS : answers.rate >= HALF;
+/** Where too few answers can flip by nature, the behaviour must at least be about the target words. */
+export function answersFlip(evidence: Evidence): boolean {
+  const { answerFlips } = evidence.interchange;
+  return answerFlips.of >= FEWEST_FLIPPABLE ? answerFlips.rate >= LEAST_FLIPS : isAboutTarget(evidence);
 }
 
-function flipsFound({ interchange: { answerFlips, answers } }: Evidence): string {
+/** The model mostly answers with target words, or tells the classes apart by them more than by other words. Words that were chosen because they differ most show nothing by differing more. */
+function isAboutTarget({ interchange: { answers }, specificity: { otherWords }, target }: Evidence): boolean {
+  const isSpecific = target.chosen === 'given' && otherWords !== undefined && otherWords.rate <= OTHER_WORDS;
+  return answers.rate >= HALF || isSpecific;
+}
+
+function flipsFound({ interchange: { answerFlips, answers }, specificity: { otherWords } }: Evidence): string {
   if (answerFlips.of >= FEWEST_FLIPPABLE)
     return `${percent(answerFlips.rate)} of the ${answerFlips.of} answers that can flip do`;
-  return `${percent(answers.rate)} of the answers are target words`;
+  const others = otherWords
+    ? `, and ${percent(otherWords.rate)} of other words differ as much between the classes`
+    : '';
+  return `${percent(answers.rate)} of the answers are target words${others}`;
 }
 
 function harmFound({ harm }: Evidence): string {

@@ -26,7 +26,7 @@ import { LEAST_GAP } from './thresholds.ts';
 
 const BOOTSTRAPS = 1000;
 
-type Tested = 'null' | 'p' | 'adjusted' | 'quarter';
+type Tested = 'null' | 'p' | 'adjusted';
 
 /** All but what random directions tell. */
 export interface Effects {

@@ -17,8 +17,6 @@ const effect = z.object({
   p: z.number(),
   /** In the sequence of interchange, steering, ablation the largest p so far, and so scaled that 0.05 is the level of this question. */
   adjusted: z.number(),
-  /** How often a random direction does as much as a quarter of the behaviour: whether such an effect would have been found. */
-  quarter: z.number(),
 });
 
 /** What an intervention does to the answer of one prompt. */
@@ -87,6 +85,8 @@ export const evidenceSchema = commonEvidence.extend({
   specificity: z.object({
     /** Random directions with the tested one's displacement: how many do as much as it, by interchange. */
     doseMatched: z.object({ null: z.array(z.number()), asMuch: share }),
+    /** As many other words, drawn from the control tokens: how many draws differ as much between the classes as the target words do. */
+    otherWords: share.optional(),
     neutral: z.object({
       prompts: z.number().int(),
       tokens: z.number().int(),

@@ -9,6 +9,7 @@ import { leastSquares } from '../statistics/least-squares.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import type { Evidence } from './evidence.ts';
 import { type InterventionSample, labelOf, partnerOf } from './intervention-sample.ts';
+import { createWordGaps } from './other-words.ts';
 import { logitsOf, type ProtocolRun, portionOf, portions, runChecked } from './readings.ts';
 import { tokenWithText } from './single-tokens.ts';
 import { componentSwaps, swapAll } from './swaps.ts';
@@ -18,6 +19,7 @@ const EXAMPLES_PER_CLASS = 3;
 export interface Outcomes {
   answerFlips: Evidence['interchange']['answerFlips'];
   answers: Evidence['interchange']['answers'];
+  otherWords: Evidence['specificity']['otherWords'];
   harm: Evidence['harm'];
   examples: Evidence['examples'];
 }
@@ -32,12 +34,13 @@ export async function measureOutcomes(
   prompts: readonly number[][],
   sample: InterventionSample,
   intervened: readonly number[],
-  target: Evidence['target'],
+  { target, controls }: Pick<Evidence, 'target' | 'controls'>,
   gapSign: number,
 ): Promise<Outcomes> {
   const { vocabulary } = run.engine.describe();
   const swaps = componentSwaps(sample);
   const targets = new Set([...target.positive, ...target.negative].map((token) => token.id));
+  const wordGaps = createWordGaps(sample, target, controls);
   const said: { before: Saying; component: Saying; whole: Saying }[] = [];
   const harm = { component: 0, whole: 0 };
   for (const [from, to] of portions(prompts.length, portionOf(3 * vocabulary))) {
@@ -48,12 +51,13 @@ export async function measureOutcomes(
       swapAll(sample, prompt),
     ]);
     const results = await runChecked(run, { prompts, variants, logits: { positions: [-1] } });
-    indices.forEach((_, i) => {
+    indices.forEach((index, i) => {
       const [base, component, whole] = [0, 1, 2].map((which) => logitsOf(results, 3 * i + which, vocabulary)) as [
         Float32Array,
         Float32Array,
         Float32Array,
       ];
+      wordGaps.add(index, base);
       harm.component += divergence(base, component, targets) / prompts.length;
       harm.whole += divergence(base, whole, targets) / prompts.length;
       said.push({ before: sayingOf(base), component: sayingOf(component), whole: sayingOf(whole) });
@@ -85,6 +89,7 @@ export async function measureOutcomes(
   return {
     answerFlips: shareOf(flipped.length, flippable.length),
     answers: shareOf(rows.filter((index) => targets.has(sayings(index).before.id)).length, rows.length),
+    otherWords: wordGaps.compare(),
     harm,
     examples,
   };

@@ -103,7 +103,7 @@ export async function runProtocol(
   const towards = measures.swing < 0 ? -gapSign : gapSign;
   const setup = { site, seed, prompts: intervened, direction, ...measures, target, controls, gapSign: towards };
   const sweep = await measureSweep(run, setup, question.sweep);
-  const outcomes = await measureOutcomes(run, intervened, sample, split.intervened, target, gapSign);
+  const outcomes = await measureOutcomes(run, intervened, sample, split.intervened, { target, controls }, gapSign);
   const dormancy = await measureDormancy(reader, sample, naturalDifferences(data));
   const doseMatched = await matchDoses(reader, sample, effects.interchange);
 
@@ -145,7 +145,11 @@ export async function runProtocol(
     sweep,
     dormancy,
     harm: outcomes.harm,
-    specificity: { doseMatched, neutral: neutralText },
+    specificity: {
+      doseMatched,
+      neutral: neutralText,
+      ...(outcomes.otherWords && { otherWords: outcomes.otherWords }),
+    },
     examples: outcomes.examples,
     ...(matched && { structureMatched: matched }),
     naming: {

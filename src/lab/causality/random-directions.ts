@@ -10,7 +10,7 @@ import type { InterventionSample } from './intervention-sample.ts';
 import type { MarginReader } from './logit-margins.ts';
 import type { CausalQuestion } from './question.ts';
 import { randomSubspace } from './subspace.ts';
-import { FINDABLE, SIGNIFICANCE } from './thresholds.ts';
+import { SIGNIFICANCE } from './thresholds.ts';
 
 const FIRST = 99;
 const MOST = 799;
@@ -35,7 +35,7 @@ export function planNulls({ nulls, fewestNulls }: CausalQuestion, question: numb
 type Untested = Pick<Effect, 'value' | 'whole'>;
 
 /** What random directions tell of the effects. */
-export interface RandomTests extends Parts<Pick<Effect, 'null' | 'p' | 'adjusted' | 'quarter'>> {
+export interface RandomTests extends Parts<Pick<Effect, 'null' | 'p' | 'adjusted'>> {
   multiplicity: Evidence['multiplicity'];
   untoldAtRandom: Evidence['temperature']['untoldAtRandom'];
 }
@@ -82,11 +82,10 @@ export async function testAgainstRandom(
 
 type Exceedances = ReturnType<typeof exceedancesOf>;
 
-/** How often random directions do as much as the effect, and as much as a quarter of the behaviour. */
+/** How often random directions do as much as the effect. */
 function exceedancesOf({ value, whole }: Untested, logits: readonly number[]) {
   const shares = logits.map((part) => part / whole);
-  const rounding = ROUNDING / Math.abs(whole);
-  return { shares, own: exceedance(value, shares, rounding), quarter: exceedance(FINDABLE, shares, rounding) };
+  return { shares, own: exceedance(value, shares, ROUNDING / Math.abs(whole)) };
 }
 
 /**
@@ -97,17 +96,12 @@ function adjusted(
   found: Parts<Exceedances>,
   level: number,
   bound: keyof Exceedance,
-): Parts<Pick<Effect, 'null' | 'p' | 'adjusted' | 'quarter'>> {
+): Parts<Pick<Effect, 'null' | 'p' | 'adjusted'>> {
   let largest = 0;
   const testOf = (name: keyof Parts<unknown>) => {
-    const { shares, own, quarter } = found[name];
+    const { shares, own } = found[name];
     largest = Math.max(largest, own[bound]);
-    return {
-      null: shares,
-      p: own.p,
-      adjusted: Math.min(1, (SIGNIFICANCE / level) * largest),
-      quarter: quarter[bound],
-    };
+    return { null: shares, p: own.p, adjusted: Math.min(1, (SIGNIFICANCE / level) * largest) };
   };
   return { interchange: testOf('interchange'), steering: testOf('steering'), ablation: testOf('ablation') };
 }

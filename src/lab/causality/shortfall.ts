@@ -1,8 +1,8 @@
 /** Tells what would settle effects that are neither present nor absent: how many more pairs of prompts, or how many random directions. */
 
-import { isBeyond, isEquivalent, isFindable, isSignificant, stateOf } from './effect-states.ts';
+import { isBeyond, isEquivalent, isSignificant, stateOf } from './effect-states.ts';
 import type { Effect, Evidence } from './evidence.ts';
-import { EQUIVALENCE, LEAST_EFFECT, SIGNIFICANCE } from './thresholds.ts';
+import { EQUIVALENCE, LEAST_EFFECT } from './thresholds.ts';
 import type { Verdict } from './verdict.ts';
 
 type Wanted = NonNullable<Verdict['wanted']>;
@@ -38,12 +38,10 @@ function morePairs({ value, interval }: Effect, { data, split }: Evidence): numb
 }
 
 /** So many that none of them doing as much would be significant; 0 where random directions are not what is lacking, or do as much too often. */
-function wantedDirections({ interval, adjusted, quarter, p }: Effect, { multiplicity }: Evidence): number {
+function wantedDirections({ interval, adjusted, p }: Effect, { multiplicity }: Evidence): number {
   const { nulls, level } = multiplicity;
-  const [isLacking, share, limit] = isBeyond(interval)
-    ? [!isSignificant(adjusted), p, level]
-    : [isEquivalent(interval) && !isFindable(quarter), quarter, SIGNIFICANCE];
+  const isLacking = isBeyond(interval) && !isSignificant(adjusted);
   // With so few, not even one that does as much would have been bearable.
-  const isChance = share <= 2 / (nulls + 1);
-  return isLacking && isChance ? Math.max(nulls + 1, Math.ceil(2 / limit)) : 0;
+  const isChance = p <= 2 / (nulls + 1);
+  return isLacking && isChance ? Math.max(nulls + 1, Math.ceil(2 / level)) : 0;
 }

@@ -2,7 +2,7 @@
 
 import { answersFlip, isDormant, isHarmful } from '../causality/decide.ts';
 import type { Evidence } from '../causality/evidence.ts';
-import { HARM, LEAST_HARM, UNTOLD } from '../causality/thresholds.ts';
+import { FEWEST_FLIPPABLE, HARM, LEAST_HARM, UNTOLD } from '../causality/thresholds.ts';
 import { formatCount, formatNumber, formatPercent } from './numbers.ts';
 
 export interface Guard {
@@ -13,7 +13,7 @@ export interface Guard {
 }
 
 export function guardsOf(evidence: Evidence): Guard[] {
-  const { dormancy, harm, temperature, naming, interchange } = evidence;
+  const { dormancy, harm, temperature, naming, interchange, specificity } = evidence;
   const { answerFlips, answers } = interchange;
   const found: Guard[] = [
     {
@@ -30,11 +30,16 @@ export function guardsOf(evidence: Evidence): Guard[] {
     },
     {
       name: 'Answers that flip',
-      value:
+      value: [
         answerFlips.of > 0
           ? `${formatCount(answerFlips.count)} of ${formatCount(answerFlips.of)} that can`
-          : `none can; ${formatPercent(answers.rate)} of answers are target words`,
-      limit: 'at least 10 % of those that can; where fewer than 4 can, half of the answers are target words',
+          : 'none can',
+        ...(answerFlips.of < FEWEST_FLIPPABLE ? [`${formatPercent(answers.rate)} of answers are target words`] : []),
+        ...(answerFlips.of < FEWEST_FLIPPABLE && specificity.otherWords
+          ? [`${formatPercent(specificity.otherWords.rate)} of other words differ as much between the classes`]
+          : []),
+      ].join('; '),
+      limit: `at least 10 % of those that can; where fewer than ${FEWEST_FLIPPABLE} can, half of the answers are target words, or, where those were given, at most 1 % of other words differ as much`,
       passes: answersFlip(evidence),
     },
     {

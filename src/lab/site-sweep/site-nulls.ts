@@ -15,7 +15,7 @@ import type { DatasetRow } from '../causality/question.ts';
 import { ROUNDING } from '../causality/random-directions.ts';
 import { portions } from '../causality/readings.ts';
 import { randomSubspace, vectorIn } from '../causality/subspace.ts';
-import { FINDABLE, SIGNIFICANCE } from '../causality/thresholds.ts';
+import { SIGNIFICANCE } from '../causality/thresholds.ts';
 import { addAt } from '../causality/variants.ts';
 import { formatHookPoint } from '../core/hook-points.ts';
 import { missing, pick } from '../core/missing.ts';
@@ -179,18 +179,14 @@ async function drawNulls(
 
 /** Stable: the state is the same with either bound of how often random directions do as much, at a level that Holm's method never goes below. */
 function testOf({ cell, whole }: ScreenedCell, { shares, untold }: SiteNull, level: number): RawTest {
-  const rounding = ROUNDING / Math.abs(whole);
-  const own = exceedance(cell.component.value, shares, rounding);
-  const quarter = exceedance(FINDABLE, shares, rounding);
+  const own = exceedance(cell.component.value, shares, ROUNDING / Math.abs(whole));
   const state = (bound: (one: Exceedance) => number) =>
     stateOf({
       interval: cell.component.interval,
       adjusted: Math.min(1, (SIGNIFICANCE / level) * bound(own)),
-      quarter: bound(quarter),
     });
   return {
     p: own.p,
-    quarter: quarter.p,
     nulls: shares.length,
     untold: untold / shares.length,
     stable: state(({ low }) => low) === state(({ high }) => high),

@@ -41,8 +41,6 @@ const cell = z.object({
       p: z.number(),
       /** By Holm over the cells of the map that are tested, and so scaled that 0.05 is the level of the whole map. */
       adjusted: z.number(),
-      /** How often a random direction does as much as a quarter of the behaviour: whether such an effect would have been found. */
-      quarter: z.number(),
       nulls: z.number().int(),
       untold,
       /** Whether more random directions would change no state, with 99 % confidence. */

@@ -27,13 +27,13 @@ const present = (value: number) => ({
   value,
   interval: { low: value - 0.01, high: value + 0.01 },
   adjusted: 0.01,
-  quarter: 0.01,
 });
-const absent = { value: 0.01, interval: { low: -0.05, high: 0.07 }, adjusted: 1, quarter: 0.02 };
-const unknown = { value: 0.3, interval: { low: -0.1, high: 0.7 }, adjusted: 1, quarter: 0.02 };
+const absent = { value: 0.01, interval: { low: -0.05, high: 0.07 }, adjusted: 1 };
+const unknown = { value: 0.3, interval: { low: -0.1, high: 0.7 }, adjusted: 1 };
 const none = { steering: absent, interchange: absent, ablation: absent };
 const separation = (auroc: number, low: number) => ({ auroc, interval: { low, high: 1 }, scores: [], labels: [] });
 const share = (rate: number, of = 100) => ({ count: Math.round(rate * of), of, rate, interval: { low: 0, high: 1 } });
+const fewFlips = { interchange: { answerFlips: share(0, 9), answers: share(0.4) } };
 const dead = { full: { value: 0.02, interval: { low: -0.04, high: 0.09 } } };
 
 describe('the decision on a verdict', () => {
@@ -107,8 +107,13 @@ describe('the decision on a verdict', () => {
     ['causal : sufficient-and-necessary', 'a few runs cannot', () => ({ temperature: { untold: share(0.19) } })],
     ['weak-causal : redundant-pathway', 'it can be done without', () => ({ ablation: present(0.19) })],
     ['weak-causal : redundant-pathway', 'necessity is absent', () => ({ ablation: absent })],
-    ['weak-causal : partial-mediator', 'a part of the behaviour remains', () => ({ ablation: present(0.49) })],
-    ['weak-causal : partial-mediator', 'interchange moves less than half', () => ({ interchange: present(0.3) })],
+    ['weak-causal : partial-mediator', 'a part of the behaviour remains', () => ({ ablation: present(0.59) })],
+    [
+      'weak-causal : partial-mediator',
+      'interchange moves half of the behaviour',
+      () => ({ interchange: present(0.51) }),
+    ],
+    ['causal : sufficient-and-necessary', 'interchange moves most of it', () => ({ interchange: present(0.61) })],
     ['weak-causal : partial-mediator', 'necessity is unknown', () => ({ ablation: unknown })],
     [
       'weak-causal : partial-mediator',
@@ -122,8 +127,23 @@ describe('the decision on a verdict', () => {
     ],
     [
       'weak-causal : partial-mediator',
-      'no answer can flip, and the answers are other words',
-      () => ({ interchange: { answerFlips: share(0, 3), answers: share(0.4) } }),
+      'few answers can flip, they are other words, and other words differ as much',
+      () => ({ ...fewFlips, specificity: { otherWords: share(0.02) } }),
+    ],
+    [
+      'weak-causal : partial-mediator',
+      'few answers can flip, they are other words, and it is not known how much other words differ',
+      () => ({ ...fewFlips, specificity: { otherWords: undefined } }),
+    ],
+    [
+      'causal : sufficient-and-necessary',
+      'few answers can flip, and the given target words differ more than other words',
+      () => ({ ...fewFlips, target: { chosen: 'given' }, specificity: { otherWords: share(0.01) } }),
+    ],
+    [
+      'weak-causal : partial-mediator',
+      'few answers can flip, and the target words were chosen because they differ most',
+      () => ({ ...fewFlips, target: { chosen: 'discovery' }, specificity: { otherWords: share(0) } }),
     ],
     [
       'causal : sufficient-and-necessary',
@@ -177,11 +197,6 @@ describe('the decision on a verdict', () => {
       },
     ],
     ['undetermined : underpowered', 'one of them is unknown', () => ({ ...none, ablation: unknown })],
-    [
-      'undetermined : underpowered',
-      'all are small, where random directions do too much to tell',
-      () => ({ ...none, steering: { ...absent, quarter: 0.06 } }),
-    ],
     [
       'epiphenomenal-softmax : uniform-rescale',
       'only the scale of logits changes',

@@ -49,7 +49,7 @@ function verdictWith(size: number, spread: number, count: number, random: Random
   const effect = (natural: typeof own) => {
     const parts = own.margins.map(() => (size + spread * random.normal()) * (natural === own ? 1 : 2));
     const found = shareIn(sample, 'drawn', parts, natural);
-    return { ...found, null: [], p: 0.001, adjusted: Math.abs(found.value) > 0.05 ? 0.01 : 1, quarter: 0.01 };
+    return { ...found, null: [], p: 0.001, adjusted: Math.abs(found.value) > 0.05 ? 0.01 : 1 };
   };
   const evidence: Evidence = {
     ...template,

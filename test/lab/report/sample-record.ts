@@ -27,7 +27,6 @@ export function sampleRecord(kind: 'mediator' | 'bystander' = 'mediator', prompt
     null: many(199, () => normal(0, 0.05)),
     p: value > 0.2 ? 0.005 : 0.41,
     adjusted: value > 0.2 ? 0.015 : 0.82,
-    quarter: 0.005,
   });
   const dose = (norm: number) => ({ absolute: norm * 11.4, swing: norm * 2.1, norm });
   const sweep = (isRandom: boolean) =>

@@ -2,13 +2,20 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { CausalQuestion } from '../../../../src/lab/causality/question.ts';
 import { agreementPairs, neutralPrompts } from '../../../../src/lab/demo/datasets.ts';
 import { readLayout } from '../../../../src/lab/models/architectures/architectures.ts';
 import type { Family } from '../family.ts';
 import { shuffledWeights } from '../models/twin.ts';
 
+/** Asked with words that the trained model answers with, or left to choose the words that differ most. */
+export function twinFamilies(folder: string): Family[] {
+  const words: Pick<CausalQuestion, 'target'> = { target: { positive: [' are'], negative: [' is'] } };
+  return [twinFamily(folder), { ...twinFamily(folder, words), name: 'twin, given words' }];
+}
+
 /** Of the model in a folder that speaks the language of the one that ships. */
-export function twinFamily(folder: string): Family {
+export function twinFamily(folder: string, words: Pick<CausalQuestion, 'target'> = {}): Family {
   return {
     name: 'twin',
     truth: { verdict: 'undetermined' },
@@ -26,6 +33,7 @@ export function twinFamily(folder: string): Family {
           dataset: agreementPairs(seed, 32),
           neutralPrompts: neutralPrompts(seed, 24),
           seed,
+          ...words,
         },
       };
     },
