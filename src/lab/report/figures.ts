@@ -1,7 +1,8 @@
-/** Draws the figures of a protocol run: panels side by side, for a page or as an SVG file. */
+/** Draws the figures of a protocol run: panels that stand side by side on a page, or under each other where it is narrow, and one picture as an SVG file. */
 
-import type { Evidence } from '../causality/evidence.ts';
+import type { Effect, Evidence } from '../causality/evidence.ts';
 import type { ProtocolRecord } from '../causality/verdict.ts';
+import { missing } from '../core/missing.ts';
 import type { Box } from './axes.ts';
 import { type Content, type Markup, markup, trusted } from './markup.ts';
 import { formatShort, formatShortInterval } from './numbers.ts';
@@ -16,34 +17,60 @@ const GAP = 14;
 const ROW = 216;
 const WIDE = 1180;
 
+interface Panel {
+  name: string;
+  /** Of the width of the figure, beside the others. */
+  share: number;
+  draw(box: Box): Markup;
+}
+
 export function decodabilityFigure(evidence: Evidence): Markup {
-  const [left, right] = columns(WIDTH, HEIGHT, [5, 4]);
-  return svg(WIDTH, HEIGHT, 'Scores of held-out prompts by class, and their AUROC against chance', [
-    left && scoresPanel(left, evidence),
-    right && aurocPanel(right, evidence),
+  return panels([
+    { name: 'Scores of held-out prompts by class', share: 5, draw: (box) => scoresPanel(box, evidence) },
+    { name: 'AUROC against chance', share: 4, draw: (box) => aurocPanel(box, evidence) },
   ]);
 }
 
 export function behaviourFigure(evidence: Evidence): Markup {
-  const [left, right] = columns(WIDTH, HEIGHT, [4, 5]);
-  return svg(WIDTH, HEIGHT, 'What the model does by itself, and what each intervention moves of it', [
-    left && marginsPanel(left, evidence),
-    right && forestPanel(right, evidence),
+  return panels([
+    { name: 'What the model does by itself', share: 4, draw: (box) => marginsPanel(box, evidence) },
+    { name: 'What each intervention moves of it', share: 5, draw: (box) => forestPanel(box, evidence) },
   ]);
 }
 
-export function effectsFigure(evidence: Evidence): Markup {
-  const boxes = columns(WIDTH, HEIGHT, [1, 1, 1]);
-  return svg(WIDTH, HEIGHT, 'Three effects against random directions', effectPanels(boxes, evidence));
+export function effectsFigure({ steering, interchange, ablation }: Evidence): Markup {
+  const against = (title: string, effect: Effect) => ({
+    name: `${title} against random directions`,
+    share: 1,
+    draw: (box: Box) => effectPanel(box, title, effect),
+  });
+  return panels([
+    against('Steering S', steering),
+    against('Interchange I', interchange),
+    against('Ablation N', ablation),
+  ]);
 }
 
 export function sweepFigure(evidence: Evidence): Markup {
-  const [flips, change, scale] = columns(WIDTH, HEIGHT, [1, 1, 1]);
-  return svg(WIDTH, HEIGHT, 'The sweep over doses', [
-    flips && flipsPanel(flips, evidence),
-    change && changePanel(change, evidence),
-    scale && scalePanel(scale, evidence),
+  return panels([
+    { name: 'Answers that flip by dose', share: 1, draw: (box) => flipsPanel(box, evidence) },
+    { name: 'Change of all logits by dose', share: 1, draw: (box) => changePanel(box, evidence) },
+    { name: 'Share of one common scale by dose', share: 1, draw: (box) => scalePanel(box, evidence) },
   ]);
+}
+
+/** A picture for each panel, so that a narrow page can put them under each other. */
+function panels(all: readonly Panel[]): Markup {
+  const boxes = columns(
+    WIDTH,
+    HEIGHT,
+    all.map(({ share }) => share),
+  );
+  const pictures = all.map(({ name, share, draw }, index) => {
+    const { width } = boxes[index] ?? missing('box of panel', index);
+    return markup`<div style="flex-grow:${share}">${svg(width, HEIGHT, name, draw({ x: 0, y: 0, width, height: HEIGHT }))}</div>`;
+  });
+  return markup`<div class="panels">${pictures}</div>`;
 }
 
 /** Several runs in one picture, a row for each: decodable is not the same as causal. */

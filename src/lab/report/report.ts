@@ -78,26 +78,26 @@ function figuresSection(evidence: Evidence): Markup {
   const { decodability, behaviour, steering, interchange, ablation, multiplicity, sweep } = evidence;
   return markup`<h2>Evidence</h2>
 ${figure(decodabilityFigure(evidence), 'Figure 1. Can it be read?', [
-  `Left: projections of ${formatCount(decodability.scores.length)} held-out prompts on the direction, by class, with their means. `,
-  `Right: AUROC (line; band: 95 % interval) against ${formatCount(decodability.permutation.null.length)} permutations of the labels (filled) and ${formatCount(decodability.random.null.length)} random directions (outlined).`,
+  `First: projections of ${formatCount(decodability.scores.length)} held-out prompts on the direction, by class, with their means. `,
+  `Second: AUROC (line; band: 95 % interval) against ${formatCount(decodability.permutation.null.length)} permutations of the labels (filled) and ${formatCount(decodability.random.null.length)} random directions (outlined).`,
 ])}
 ${figure(behaviourFigure(evidence), 'Figure 2. Does the model act on it?', [
-  `Left: the model's own margins between the target tokens; ${formatPercent(behaviour.expressed.rate)} of prompts answer as their label says. `,
-  'Right: what each intervention moves, as a share of the natural gap, with 95 % intervals (dotted: none, half and all of it). Hollow: the two references of the interchange.',
+  `First: the model's own margins between the target tokens; ${formatPercent(behaviour.expressed.rate)} of prompts answer as their label says. `,
+  'Second: what each intervention moves, as a share of the natural gap, with 95 % intervals (dotted: none, half and all of it). Hollow: the two references of the interchange.',
 ])}
 ${figure(effectsFigure(evidence), 'Figure 3. Against chance.', [
   `Each effect (line; band: 95 % interval) against what is natural along ${formatCount(multiplicity.nulls)} random directions (grey): their own class means, their own component of the counterfactual. A tick for each prompt. `,
   `Adjusted p: S ${formatP(steering.adjusted)} (${stateOf(steering)}), I ${formatP(interchange.adjusted)} (${stateOf(interchange)}), N ${formatP(ablation.adjusted)} (${stateOf(ablation)}).`,
 ])}
 ${figure(sweepFigure(evidence), 'Figure 4. Structural rigidity.', [
-  `The direction (blue) and the mean of ${formatCount(sweep.randomDirections)} random directions (grey) at growing doses. Left: share of prompts whose likeliest token changes, with 95 % Wilson intervals; hollow: toward the target. A dose pushes all prompts the same way, so that one which works flips those of the other class: half of them. `,
-  'Middle: relative change of the logits; below the line at 2 % a direction counts as inert. Right: the share of that change that one common factor explains; where it is more than half over all doses together, the direction rescales and does not choose ',
+  `The direction (blue) and the mean of ${formatCount(sweep.randomDirections)} random directions (grey) at growing doses. First: share of prompts whose likeliest token changes, with 95 % Wilson intervals; hollow: toward the target. A dose pushes all prompts the same way, so that one which works flips those of the other class: half of them. `,
+  'Second: relative change of the logits; below the line at 2 % a direction counts as inert. Third: the share of that change that one common factor explains; where it is more than half over all doses together, the direction rescales and does not choose ',
   `(here ${formatNumber(sweep.commonScale)}).`,
 ])}`;
 }
 
 function figure(picture: Markup, title: string, caption: Content): Markup {
-  return markup`<figure><div class="scroll">${picture}</div><figcaption><b>${title}</b> ${caption}</figcaption></figure>`;
+  return markup`<figure>${picture}<figcaption><b>${title}</b> ${caption}</figcaption></figure>`;
 }
 
 function guardsSection(evidence: Evidence): Markup {
@@ -106,7 +106,7 @@ function guardsSection(evidence: Evidence): Markup {
       markup`<tr><td>${name}</td><td>${value}</td><td>${limit}</td><td class="${passes ? 'good-text' : 'bad-text'}">${passes ? 'passes' : 'fails'}</td></tr>`,
   );
   return markup`<h2>Guards</h2>
-<div class="scroll"><table><thead><tr><th scope="col">guard</th><th scope="col">found</th><th scope="col">limit</th><th scope="col"></th></tr></thead><tbody>${rows}</tbody></table></div>`;
+<table class="guards"><thead><tr><th scope="col">guard</th><th scope="col">found</th><th scope="col">limit</th><th scope="col"></th></tr></thead><tbody>${rows}</tbody></table>`;
 }
 
 function decisionSection({ path }: Verdict): Markup {

@@ -63,7 +63,9 @@ p{margin:.6em 0}
 .verdict p{flex-basis:100%}
 .verdict code{color:var(--soft);align-self:center}
 figure{margin:1.4em 0;break-inside:avoid}
-figure svg{width:100%;min-width:620px;height:auto;display:block}
+figure svg{width:100%;height:auto;display:block}
+.panels{display:flex;flex-wrap:wrap;gap:14px}
+.panels>div{flex-basis:0;min-width:0}
 figcaption{font-size:.88rem;color:var(--soft);margin-top:.5em}
 figcaption b{color:var(--ink)}
 .scroll{overflow-x:auto}
@@ -72,7 +74,7 @@ th,td{text-align:left;padding:5px 12px 5px 0;border-bottom:1px solid var(--faint
 thead th{border-bottom:1.5px solid var(--soft);font-weight:600}
 tbody th{font-weight:400;color:var(--soft)}
 table.pairs tbody th{width:44%}
-table:not(.pairs) td{white-space:nowrap}
+table:not(.pairs,.guards) td{white-space:nowrap}
 td:first-child{white-space:normal}
 caption{text-align:left;font-weight:600;padding:.9em 0 .3em}
 code{font:.85em ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace;overflow-wrap:anywhere}
@@ -94,5 +96,7 @@ ul.examples dd{margin:0}
 footer{margin-top:3em;padding-top:.8em;border-top:1px solid var(--faint);font-size:.85rem;color:var(--soft)}
 a{color:var(--accent)}
 @media (max-width:560px){main{padding:20px 14px 48px}h1{font-size:1.4rem}.verdict{padding:10px 12px}th,td{padding:5px 8px 5px 0}
-table.pairs,table.pairs tbody,table.pairs tr,table.pairs th,table.pairs td{display:block;width:auto}table.pairs tbody th{width:auto;border-bottom:0;padding-bottom:0}table.pairs td{white-space:normal;overflow-wrap:anywhere}}
+table.pairs,table.pairs tbody,table.pairs tr,table.pairs th,table.pairs td{display:block;width:auto}table.pairs tbody th{width:auto;border-bottom:0;padding-bottom:0}table.pairs td{white-space:normal;overflow-wrap:anywhere}
+.panels>div{flex-basis:100%}
+table.guards thead{display:none}table.guards,table.guards tbody,table.guards tr,table.guards td{display:block;white-space:normal}table.guards td{border:0;padding:0 0 2px}table.guards tr{border-bottom:1px solid var(--faint);padding:8px 0}table.guards td:first-child{font-weight:600}table.guards td:nth-child(3)::before{content:"limit: "}table.guards td:nth-child(3){color:var(--soft)}}
 @media print{main{max-width:none;padding:0}body{font-size:10.5pt}h2{break-after:avoid}a{color:inherit}}`;

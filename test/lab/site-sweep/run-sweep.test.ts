@@ -38,7 +38,9 @@ describe('a sweep over sites', () => {
   });
 
   test('tells directions apart at one site, which share their random directions', async () => {
-    const { cells } = await found(sweepOf([-1], { directions: [CONCEPT, CORRELATE, { ...CONCEPT, name: 'the same' }] }));
+    const { cells } = await found(
+      sweepOf([-1], { directions: [CONCEPT, CORRELATE, { ...CONCEPT, name: 'the same' }] }),
+    );
     expect(cells.map(({ state }) => state)).toEqual(['present', 'absent', 'present']);
     expect(cells.map(({ decodability }) => decodability.auroc)).toEqual([1, 1, 1]);
     expect(cells[2]?.test?.p).toBe(cells[0]?.test?.p);
