@@ -37,6 +37,9 @@ export interface Measured {
   pushedMargin: number;
 }
 
+/** Examples that are pushed, which are enough to see what a push does. */
+const PUSHED = 24;
+
 export async function measure({ files, question }: Made): Promise<Measured> {
   const opened = await openFiles(files);
   try {
@@ -52,8 +55,8 @@ async function measureWith(engine: Engine, { dataset, site, target, direction }:
   const prompts = await engine.tokenize(dataset.map(({ prompt }) => prompt));
   const tokensOf = async (words: string[]) => (await engine.tokenize(words)).map((ids) => ids[0] ?? missing('token'));
   const targets = { positive: await tokensOf(target.positive), negative: await tokensOf(target.negative) };
-  const logitsWith = async (change: (index: number) => Intervention[]) => {
-    const variants = dataset.map((_, prompt) => ({ prompt, interventions: change(prompt) }));
+  const logitsWith = async (change: (index: number) => Intervention[], count = dataset.length) => {
+    const variants = dataset.slice(0, count).map((_, prompt) => ({ prompt, interventions: change(prompt) }));
     const results = await engine.run({ prompts, variants, logits: { positions: [-1] } });
     return results.map(({ logits }) => logits ?? missing('logits'));
   };
@@ -79,10 +82,10 @@ async function measureWith(engine: Engine, { dataset, site, target, direction }:
   const swappedLogits = await logitsWith((index) => interchanged(sourceOf(index)));
   const replaced = await marginsWith((index) => [{ point, positions, kind: 'set', vector: sourceOf(index) }]);
   const pushedBy = (lengths: number) =>
-    logitsWith((index) => [{ point, positions, kind: 'add', vector: push(along, rows[index], lengths) }]);
+    logitsWith((index) => [{ point, positions, kind: 'add', vector: push(along, rows[index], lengths) }], PUSHED);
   const up = [await pushedBy(0.5), await pushedBy(2)].flat();
   const down = [await pushedBy(-0.5), await pushedBy(-2)].flat();
-  const unpushed = [plainLogits, plainLogits, plainLogits, plainLogits].flat();
+  const unpushed = Array.from({ length: 4 }, () => plainLogits.slice(0, PUSHED)).flat();
   const movedBy = (margins: number[]) =>
     average(margins.map((margin, i) => (dataset[i]?.label === 1 ? -1 : 1) * (margin - (plain[i] ?? Number.NaN)))) / gap;
 

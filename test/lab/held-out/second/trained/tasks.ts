@@ -15,7 +15,7 @@ const ANY_WORD = 0.1;
 /** The second token says which answers fit; of those, either does. */
 export const sorting: Task = {
   name: 'sorting',
-  steps: 220,
+  steps: 150,
   lexicon: (random) =>
     createLexicon(random, {
       contentWords: 16,
@@ -35,7 +35,7 @@ export const sorting: Task = {
 /** Each of five words in a row makes yes likelier or less likely, all by as much. */
 export const voting: Task = {
   name: 'voting',
-  steps: 450,
+  steps: 350,
   lexicon: (random) => createLexicon(random, { contentWords: 8 }),
   draw(random, lexicon) {
     const votes = VOTERS.map((): Label => (random.uniform() < 0.5 ? 1 : 0));
