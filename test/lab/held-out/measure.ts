@@ -7,7 +7,7 @@ import type { Engine, Intervention } from '../../../src/lab/core/engine.ts';
 import { missing } from '../../../src/lab/core/missing.ts';
 import { createEmbeddedEngine } from '../../../src/lab/engines/embedded/embedded-engine.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
-import { dot } from '../../../src/lab/statistics/vectors.ts';
+import { dot, norm } from '../../../src/lab/statistics/vectors.ts';
 import type { Example, Made, ModelFolder } from './family.ts';
 
 export interface Measured {
@@ -27,7 +27,18 @@ export interface Measured {
   notScaling: number;
   /** Standard deviation of logits over the words that are no targets. */
   spread: number;
+  /** How often a target is the likeliest word. */
+  targetsWin: number;
+  /** When pushed along the direction by a half to two times the activation's length, either way: how much the logits change, as a share of them. */
+  pushed: number;
+  /** How much of that change is not a multiplication of all by one number. */
+  pushedNotScaling: number;
+  /** By how much more the margin of a prompt grows when pushed up than when pushed down, as a share of twice the gap. */
+  pushedMargin: number;
 }
+
+/** Examples that are pushed, which are enough to see what a push does. */
+const PUSHED = 24;
 
 export async function measure({ files, question }: Made): Promise<Measured> {
   const opened = await openFiles(files);
@@ -44,8 +55,8 @@ async function measureWith(engine: Engine, { dataset, site, target, direction }:
   const prompts = await engine.tokenize(dataset.map(({ prompt }) => prompt));
   const tokensOf = async (words: string[]) => (await engine.tokenize(words)).map((ids) => ids[0] ?? missing('token'));
   const targets = { positive: await tokensOf(target.positive), negative: await tokensOf(target.negative) };
-  const logitsWith = async (change: (index: number) => Intervention[]) => {
-    const variants = dataset.map((_, prompt) => ({ prompt, interventions: change(prompt) }));
+  const logitsWith = async (change: (index: number) => Intervention[], count = dataset.length) => {
+    const variants = dataset.slice(0, count).map((_, prompt) => ({ prompt, interventions: change(prompt) }));
     const results = await engine.run({ prompts, variants, logits: { positions: [-1] } });
     return results.map(({ logits }) => logits ?? missing('logits'));
   };
@@ -70,6 +81,11 @@ async function measureWith(engine: Engine, { dataset, site, target, direction }:
   const without = await marginsWith(() => interchanged(mean));
   const swappedLogits = await logitsWith((index) => interchanged(sourceOf(index)));
   const replaced = await marginsWith((index) => [{ point, positions, kind: 'set', vector: sourceOf(index) }]);
+  const pushedBy = (lengths: number) =>
+    logitsWith((index) => [{ point, positions, kind: 'add', vector: push(along, rows[index], lengths) }], PUSHED);
+  const up = [await pushedBy(0.5), await pushedBy(2)].flat();
+  const down = [await pushedBy(-0.5), await pushedBy(-2)].flat();
+  const unpushed = Array.from({ length: 4 }, () => plainLogits.slice(0, PUSHED)).flat();
   const movedBy = (margins: number[]) =>
     average(margins.map((margin, i) => (dataset[i]?.label === 1 ? -1 : 1) * (margin - (plain[i] ?? Number.NaN)))) / gap;
 
@@ -88,7 +104,26 @@ async function measureWith(engine: Engine, { dataset, site, target, direction }:
     movedBySite: movedBy(replaced),
     notScaling: notScaling(plainLogits, swappedLogits),
     spread: average(plainLogits.map((logits) => deviation(logits, [...targets.positive, ...targets.negative]))),
+    targetsWin: average(
+      plainLogits.map((logits) => {
+        const likeliest = logits.indexOf(Math.max(...logits));
+        return Number([...targets.positive, ...targets.negative].includes(likeliest));
+      }),
+    ),
+    pushed: changeOf(unpushed, [...up, ...down]),
+    pushedNotScaling: notScaling(unpushed, [...up, ...down]),
+    pushedMargin: (average(up.map(marginOf)) - average(down.map(marginOf))) / (2 * gap),
   };
+}
+
+function push(direction: Float32Array, row: Float32Array | undefined, lengths: number): Float32Array {
+  const factor = (lengths * norm(row ?? missing('row'))) / norm(direction);
+  return direction.map((value) => value * factor);
+}
+
+function changeOf(before: readonly Float32Array[], after: readonly Float32Array[]): number {
+  const differences = before.map((row, i) => row.map((value, j) => (after[i]?.[j] ?? missing('logit', j)) - value));
+  return Math.sqrt(average(differences.map((row) => dot(row, row))) / average(before.map((row) => dot(row, row))));
 }
 
 async function openFiles(files: ModelFolder): Promise<{ engine: Engine; close(): Promise<void> }> {

@@ -1,4 +1,4 @@
-/** Makes datasets: prompts of plain words around a content word, which is always third from the end. */
+/** Makes datasets: prompts of plain words around a content word, which is third from the end, or at a fixed place from the front. */
 
 import { missing } from '../../../src/lab/core/missing.ts';
 import type { Random } from '../../../src/lab/statistics/random.ts';
@@ -14,6 +14,10 @@ export interface Frame {
   /** By default one of `ENDINGS`. */
   ending?: string;
   template?: string;
+  /** By default a plain word. */
+  between?: string;
+  /** Puts the content word right after the opening, before the usual plain words. */
+  wordFirst?: boolean;
 }
 
 type Content = Record<Label, readonly string[]>;
@@ -58,13 +62,18 @@ function wordFor(words: readonly string[], index: number): string {
   return words[index % words.length] ?? missing('content word', index);
 }
 
-function writer(random: Random, { opening, ending, template }: Frame): (label: Label, word: string) => Example {
+function writer(
+  random: Random,
+  { opening, ending, template, between, wordFirst }: Frame,
+): (label: Label, word: string) => Example {
   const plain = () => random.choose(PLAIN_WORDS);
   const usual = Array.from({ length: 1 + random.integer(4) }, plain);
-  const between = plain();
+  const beforeLast = between ?? plain();
   const last = ending ?? random.choose(ENDINGS);
   return (label, word) => ({
-    prompt: [...(opening ? [...opening(label), ...usual] : usual), word, between, last].join(' '),
+    prompt: [...(opening?.(label) ?? []), ...(wordFirst ? [word, ...usual] : [...usual, word]), beforeLast, last].join(
+      ' ',
+    ),
     label,
     ...(template !== undefined && { template }),
   });

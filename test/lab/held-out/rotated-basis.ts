@@ -10,7 +10,7 @@ export interface RotatedBasis {
   place(named: Named): Float64Array;
 }
 
-/** `takesMean` says that the model's norms do. */
+/** `takesMean` says that the model's norms do. The axis `level` is what they take: the same number everywhere. */
 export function createRotatedBasis(
   width: number,
   axes: readonly string[],
@@ -19,10 +19,12 @@ export function createRotatedBasis(
 ): RotatedBasis {
   // The basis is orthogonal to what a layer norm takes away, and so loses nothing.
   const taken = takesMean ? [new Float64Array(width).fill(1 / Math.sqrt(width))] : [];
-  if (axes.length + taken.length > width)
-    throw new RangeError(`${axes.length} axes do not fit into a width of ${width}.`);
-  const rows = orthonormalRows(width, axes.length, taken, random);
-  const byName = new Map(axes.map((axis, i) => [axis, rows[i] ?? missing('row', i)]));
+  const turned = axes.filter((axis) => axis !== 'level');
+  if (turned.length + taken.length > width)
+    throw new RangeError(`${turned.length} axes do not fit into a width of ${width}.`);
+  const rows = orthonormalRows(width, turned.length, taken, random);
+  const byName = new Map(turned.map((axis, i) => [axis, rows[i] ?? missing('row', i)]));
+  for (const mean of taken) byName.set('level', mean);
 
   return {
     place(named) {

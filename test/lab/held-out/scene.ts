@@ -22,6 +22,10 @@ export interface SceneOptions {
   noise?: number;
   /** How much of the words' codes shows in the logits of the targets. */
   chatter?: number;
+  /** How far targets stand out after an ending; below 0, other words always win. */
+  boost?: number;
+  /** What makes words likelier, besides. */
+  answers?: Record<string, Named>;
 }
 
 export interface Scene extends Written {
@@ -34,12 +38,20 @@ const CODES = 12;
 /** Axes that families may name, besides codes and noise. */
 const ROOM = 14;
 const POSITIONS = 32;
-/** How far targets stand out after an ending. */
 const BOOST = 2.5;
 
 export function createScene(name: string, seed: number, options: SceneOptions): Scene {
   const random = createRandom(seed, `held-out model ${name}`);
-  const { shape, others = {}, targets, constant = 8, noise = 0.9, chatter = 0.15 } = options;
+  const {
+    shape,
+    others = {},
+    targets,
+    constant = 8,
+    noise = 0.9,
+    chatter = 0.15,
+    boost = BOOST,
+    answers = {},
+  } = options;
   const codes = axes('code', Math.min(CODES, shape.width / 4));
   const noises = axes('noise', shape.width - 1 - codes.length - ROOM);
   const lexicon = createLexicon(random, {
@@ -74,8 +86,9 @@ export function createScene(name: string, seed: number, options: SceneOptions): 
 
   function unembeddingOf(word: string): Named {
     const sign = Number(lexicon.targets.positive.includes(word)) - Number(lexicon.targets.negative.includes(word));
-    if (sign === 0) return plus({ constant: random.normal() / constant }, spread(codes, 3, random));
-    return plus({ out: sign / 2, ending: BOOST }, spread(codes, 3 * chatter, random));
+    if (sign === 0)
+      return plus({ constant: random.normal() / constant }, spread(codes, 3, random), answers[word] ?? {});
+    return plus({ out: sign / 2, ending: boost }, spread(codes, 3 * chatter, random));
   }
 
   /** Takes a mean of all words' codes along, so that no two prompts look alike at their end. */

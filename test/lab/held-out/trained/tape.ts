@@ -28,6 +28,8 @@ export interface Tape {
   attend(query: Vector, keys: readonly Vector[], values: readonly Vector[]): Vector;
   /** The surprise at a token; gradients are added to those of the parameters. */
   learn(logits: Vector, token: number): number;
+  /** The mean surprise at tokens that have these chances; gradients likewise. */
+  learnChances(logits: Vector, wanted: ReadonlyMap<number, number>): number;
 }
 
 export function createTape(): Tape {
@@ -36,6 +38,18 @@ export function createTape(): Tape {
     const vector = { value, gradient: new Float64Array(value.length) };
     steps.push(() => backward(vector.gradient));
     return vector;
+  };
+
+  const learnChances: Tape['learnChances'] = (logits, wanted) => {
+    const chances = softmax(logits.value);
+    addScaled(logits.gradient, chances, 0, 1);
+    let surprise = 0;
+    for (const [token, chance] of wanted) {
+      logits.gradient[token] = (logits.gradient[token] ?? missing('logit', token)) - chance;
+      surprise -= chance * Math.log(chances[token] ?? missing('chance', token));
+    }
+    for (const step of steps.reverse()) step();
+    return surprise;
   };
 
   return {
@@ -78,7 +92,12 @@ export function createTape(): Tape {
         for (let row = 0; row < rows; row++) {
           const share = up[row] ?? missing('number', row);
           addScaled(x.gradient, values, row * columns, share);
-          addScaled(gradient.subarray(row * columns, (row + 1) * columns), x.value, 0, share);
+          // In place: a view for every row takes longer than the sums.
+          for (let column = 0; column < columns; column++) {
+            const at = row * columns + column;
+            gradient[at] =
+              (gradient[at] ?? missing('slope', at)) + share * (x.value[column] ?? missing('number', column));
+          }
         }
       });
     },
@@ -115,13 +134,8 @@ export function createTape(): Tape {
       });
     },
 
-    learn(logits, token) {
-      const chances = softmax(logits.value);
-      addScaled(logits.gradient, chances, 0, 1);
-      logits.gradient[token] = (logits.gradient[token] ?? missing('logit', token)) - 1;
-      for (const step of steps.reverse()) step();
-      return -Math.log(chances[token] ?? missing('chance', token));
-    },
+    learn: (logits, token) => learnChances(logits, new Map([[token, 1]])),
+    learnChances,
   };
 }
 

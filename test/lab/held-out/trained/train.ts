@@ -86,7 +86,7 @@ function filesOf(weights: Weights, { words }: Lexicon): ModelFolder {
   return folderOf({ words, ...ends, layers, finalNorm: ones }, shape);
 }
 
-function parameter(rows: number, columns: number, size: number, random: Random): Parameter {
+export function parameter(rows: number, columns: number, size: number, random: Random): Parameter {
   const empty = () => new Float64Array(rows * columns);
   const values = empty().map(() => size * random.normal());
   return { rows, columns, values, gradient: empty(), mean: empty(), square: empty() };
