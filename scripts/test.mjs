@@ -1,6 +1,6 @@
 /**
- * The test command: builds, checks, and runs every suite, the Python driver's under each Python there is. `npm test -- NAME…` runs only those suites.
- * The soak (`npm run test:soak`) and the Docker image (`npm test -- docker`) are commands of their own, which this one runs only on CI or where they are named.
+ * The test command: builds, checks, and runs every suite, the Python driver's under several Pythons. `npm test -- NAME…` runs only those suites.
+ * The soak, the Docker image, and the driver under Pythons between the oldest and the newest are run only on CI, or where they are named.
  * What a suite lacks is installed first, without a time limit; where that is not possible the suite is skipped by name, and on CI that is a failure.
  * The last line is the count of tests over all suites: N passed, N failed.
  */
@@ -83,8 +83,8 @@ function vitest(project) {
   };
 }
 
-/** The driver's own tests: on the bare Python, and with IPython, pandas and matplotlib in an environment made for it. */
-function driver({ version, path }, isRich) {
+/** The driver's own tests: on the bare Python, and on the oldest and the newest with IPython, pandas and matplotlib in an environment made for it. Versions between those and the one on PATH are CI's. */
+function driver({ version, path, isDefault }, isEdge) {
   const script = join(ROOT, 'scripts', 'testing', 'driver.mjs');
   const under = (name, ...args) => ({
     name,
@@ -92,9 +92,10 @@ function driver({ version, path }, isRich) {
     args: [script, ...args],
     quiet: true,
     countLine: countUnittest,
+    isLong: !isEdge && !isDefault,
   });
   const bare = under(`driver ${version}`, path);
-  if (!isRich) return [bare];
+  if (!isEdge) return [bare];
   const python = join(cache, `driver-${version}`, 'bin', 'python');
   return [
     bare,

@@ -21,7 +21,7 @@ const HELP = `Usage: node scripts/lab/groundtruth.mjs [options]
   --seeds N       seeds of every family (5)
   --families A,B  these families only, and no other part unless --parts names it
   --parts A,B     of ${PARTS.join(', ')}; all by default
-  --held-out      families that somebody else has made, in test/lab/held-out, and no other part
+  --held-out SET  families that somebody else has made, in test/lab/held-out: first or second; and no other part
   --noise N       runs on noise, shuffled labels and random-weights twins together, for the rate of false positives (150)
   --engine E      embedded (the default), or torch: each family is asked in both, and what they agree on is counted; in
                   the Python that CUVETTE_TORCH_PYTHON names, or python3
@@ -42,7 +42,7 @@ const { values: options } = parseArgs({
     seeds: { type: 'string', default: '5' },
     families: { type: 'string' },
     parts: { type: 'string' },
-    'held-out': { type: 'boolean', default: false },
+    'held-out': { type: 'string' },
     noise: { type: 'string', default: '150' },
     engine: { type: 'string', default: 'embedded' },
     served: { type: 'boolean', default: false },
@@ -109,7 +109,7 @@ function chosenParts() {
     refuse(`There is no engine ${options.engine}. There are: embedded, torch.`);
   }
   if (options.served && options.engine !== 'torch') refuse('--served is for --engine torch.');
-  const isNarrow = options.families !== undefined || options['held-out'] || options.engine === 'torch';
+  const isNarrow = options.families !== undefined || options['held-out'] !== undefined || options.engine === 'torch';
   const chosen = options.parts?.split(',') ?? (isNarrow ? ['families'] : PARTS);
   const unknown = chosen.find((part) => !PARTS.includes(part));
   if (unknown !== undefined) refuse(`There is no part ${unknown}. There are: ${PARTS.join(', ')}.`);
@@ -131,8 +131,10 @@ async function heldOut() {
   const built = new URL('../../build/held-out.js', import.meta.url);
   if (!existsSync(built))
     refuse('There is no build/held-out.js: test/lab/held-out/index.ts is missing, or npm run build is older.');
-  const { heldOutFamilies } = await import(built);
-  return heldOutFamilies.map(asFamily);
+  const { heldOutSets } = await import(built);
+  const set = heldOutSets[options['held-out']];
+  if (!set) refuse(`There is no set ${options['held-out']}. There are: ${Object.keys(heldOutSets).join(', ')}.`);
+  return set.map(asFamily);
 }
 
 async function agrees(runs) {

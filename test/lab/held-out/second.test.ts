@@ -63,7 +63,7 @@ const BY_FAMILY: Record<string, Ranges> = {
 
 const SEEDS = [1, 2];
 
-describe.each(secondFamilies)('the family $name of the second set', ({ name, truth, why, make }) => {
+describe.each(secondFamilies)('the family $name of the second held-out set', ({ name, truth, why, make }) => {
   const known = new Map<number, Made>();
   const made = (seed: number) => {
     const one = known.get(seed) ?? make(seed);
@@ -108,7 +108,7 @@ test.each([sorting, voting])('training to the task $name gives the same model fr
   expect(trained(2).equals(trained(1))).toBe(false);
 });
 
-test('families of the second set have names of their own and cover every verdict', () => {
+test('families of the second held-out set have names of their own and cover every verdict', () => {
   expect(new Set(secondFamilies.map(({ name }) => name)).size).toBe(secondFamilies.length);
   expect(new Set(secondFamilies.map(({ truth }) => truth.verdict))).toEqual(new Set(Object.keys(BY_VERDICT)));
 });

@@ -3,8 +3,8 @@
 import { missing } from '../../../../src/lab/core/missing.ts';
 import { createRandom } from '../../../../src/lab/statistics/random.ts';
 import { layer, line } from '../blueprint.ts';
-import { randomFolder } from '../families/random-weights.ts';
 import type { Family } from '../family.ts';
+import { randomFolder } from '../first/random-weights.ts';
 import { pairs, singles } from '../prompts.ts';
 import { question } from '../question.ts';
 import { createScene, jitter, signOf } from '../scene.ts';
