@@ -17,7 +17,7 @@ const BY_PATH: [RegExp, Project][] = [
   [/^test\/lab\/engines\//, 'lab'],
   // Whole protocols and sweeps, one after the other: they take seconds each.
   [
-    /^test\/lab\/(site-sweep\/run-sweep|handlers\/(causality-protocol|sweep)|causality\/(protocol|subspaces|more-data))\./,
+    /^test\/lab\/(site-sweep\/run-sweep|report\/several-classes|handlers\/(causality-protocol|several-classes|sweep)|causality\/(protocol|subspaces|several-classes|interchange-fit|two-classes|more-data))\./,
     'lab',
   ],
   [/^test\/e2e\/lab\//, 'lab'],

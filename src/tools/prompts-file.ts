@@ -8,13 +8,13 @@ const rowSchema = z.union([
   z.string().transform((prompt) => ({ prompt })),
   z.object({
     prompt: z.string(),
-    label: z.union([z.literal(0), z.literal(1)]).optional(),
+    label: z.union([z.number(), z.string()]).optional(),
     pair_id: z.union([z.string(), z.number()]).optional(),
     template_id: z.union([z.string(), z.number()]).optional(),
   }),
 ]);
 
-type Row = { prompt: string; label?: number | undefined; pair_id?: unknown; template_id?: unknown };
+type Row = { prompt: string; label?: number | string | undefined; pair_id?: unknown; template_id?: unknown };
 
 /** Returns the columns of the file as arguments: prompts, and of the other fields those that every row has. */
 export function readPromptsFile({ path, text }: { path: string; text: string }): Record<string, unknown[]> {

@@ -22,6 +22,8 @@ const separation = z.object({
   /** Two scores that are closer count in proportion to how far they are apart, and not as one above the other. */
   resolution: z.number(),
   labels: z.array(labelSchema),
+  /** With more than two classes: the AUROC of each pair of them along the line between their means, of which `auroc` is the mean. Scores are along `direction.vector`. */
+  between: z.array(z.object({ classes: z.array(labelSchema), auroc: z.number() })).optional(),
 });
 
 const sweepRow = z.object({
@@ -57,6 +59,8 @@ export const commonEvidence = z.object({
     rows: z.number().int(),
     positives: z.number().int(),
     negatives: z.number().int(),
+    /** Of every class, where there are more than two or they have names; `positives` and `negatives` are then those of the classes 1 and 0. */
+    classes: z.array(z.object({ name: z.string(), rows: z.number().int() })).optional(),
     /** 0 when rows have none. */
     pairs: z.number().int(),
     templates: z.number().int(),
@@ -76,19 +80,34 @@ export const commonEvidence = z.object({
     source: z.string().optional(),
     /** Of length 1. */
     vector: z.array(z.number()),
-    /** Orthonormal vectors of the tested subspace, where it has several dimensions; `vector` is then the line between the class means in it. */
+    /**
+     * Orthonormal vectors of the tested subspace, where it has several dimensions; `vector` is then the line between the class means in it, with more than
+     * two classes that along which they lie furthest apart.
+     */
     basis: z.array(z.array(z.number())).optional(),
+    /** Of a subspace that was fitted on interchange: what it was searched among, and the share of the behaviour that it recovers in the discovery half. */
+    search: z
+      .object({
+        axes: z.number().int(),
+        rows: z.number().int(),
+        steps: z.number().int(),
+        runs: z.number().int(),
+        recovered: z.number(),
+      })
+      .optional(),
     hash: z.string(),
-    /** Distance between the class means along the direction, in the test half. */
+    /** Distance between the class means along the direction, in the test half; with more than two classes, between those furthest apart. */
     swing: z.number(),
     /** Mean length of the activation at the site, in the test half. */
     norm: z.number(),
-    /** How long the class means' distance is in all, and what share of it (squared) lies along the direction. */
+    /** How long the class means' distance is in all (root mean square over pairs of classes), and what share of it (squared) lies along the direction. */
     difference: z.object({ length: z.number(), along: z.number() }),
   }),
   target: z.object({
     positive: z.array(token),
     negative: z.array(token),
+    /** Of the classes from 2 on, where there are more than two. */
+    others: z.array(z.array(token)).optional(),
     chosen: z.enum(['given', 'discovery']),
   }),
   controls: z.object({ tokens: z.array(token), chosen: z.enum(['given', 'matched']) }),
@@ -101,13 +120,13 @@ export const commonEvidence = z.object({
     controlTask: z.object({ auroc: z.number(), selectivity: z.number(), tasks: z.number().int() }),
   }),
   behaviour: z.object({
-    /** Natural gap G: half of the distance between the classes' mean margins. */
+    /** Natural gap G: half of the distance between the classes' mean margins; with more than two classes, the mean margin of a row's own class. */
     gap: z.number(),
     interval: intervalSchema,
-    /** Logit(positive) − logit(negative) of each prompt, in the order of `split.intervened`. */
+    /** Logit(positive) − logit(negative) of each prompt, in the order of `split.intervened`; with more than two classes, that of its own class less the mean of the others. */
     margins: z.array(z.number()),
     labels: z.array(labelSchema),
-    /** Prompts where the margin's sign is the label's. */
+    /** Prompts where the margin's sign is the label's; with more than two classes, where it is positive. */
     expressed: share,
   }),
   /** Half, one and two lengths of the activation, both signs: what the decision rests on. */
@@ -126,7 +145,7 @@ export const commonEvidence = z.object({
   naming: z.object({ required: z.boolean(), name: z.string().optional() }),
 });
 
-/** How many partners were the row's own pair, of its template, or any of the other label. */
+/** How many partners were the row's own pair, of its template, or any of another label. */
 export const partnerCounts = z.object({ pair: z.number().int(), template: z.number().int(), any: z.number().int() });
 
 export type Dose = z.infer<typeof dose>;

@@ -21,7 +21,7 @@ export async function chooseControls(
   target: Evidence['target'],
   logits: Float64Array,
 ): Promise<Evidence['controls']> {
-  const targets = [...target.positive, ...target.negative];
+  const targets = [...target.positive, ...target.negative, ...(target.others ?? []).flat()];
   const taken = new Set(targets.map((token) => token.id));
   const given = await singleTokensOf(engine, question.controls ?? [], (token) => logitOf(logits, token));
   const overlap = given.find((token) => taken.has(token.id));

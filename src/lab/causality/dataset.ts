@@ -2,7 +2,8 @@
 
 import { CuvetteError } from '../../errors.ts';
 import { missing } from '../core/missing.ts';
-import type { DatasetRow } from './question.ts';
+import { countClasses, nameOfClass } from './classes.ts';
+import { type DatasetRow, MOST_CLASSES } from './question.ts';
 
 const FEWEST = 12;
 
@@ -19,7 +20,8 @@ export function makeDataset(
   }
   return prompts.map((prompt, i) => {
     const value = labels[i];
-    if (value !== 0 && value !== 1) throw bad(`Label ${i} is ${value}. Labels are 0 or 1.`);
+    if (value === undefined || !Number.isInteger(value) || value < 0 || value >= MOST_CLASSES)
+      throw bad(`Label ${i} is ${value}. Labels are 0 or 1, or with more classes integers up to ${MOST_CLASSES - 1}.`);
     const [pair, template] = [groups.pairs?.[i], groups.templates?.[i]];
     return {
       prompt,
@@ -31,18 +33,25 @@ export function makeDataset(
 }
 
 /** Throws if the rows are too few or have one class only, or if a pair has one label only. */
-export function checkDataset(rows: readonly DatasetRow[], name = 'The dataset', fewest = FEWEST): void {
-  const positives = rows.filter((row) => row.label === 1).length;
-  const negatives = rows.length - positives;
-  if (positives === 0 || negatives === 0) {
+export function checkDataset(
+  rows: readonly DatasetRow[],
+  names: readonly string[] | undefined,
+  name = 'The dataset',
+  fewest = FEWEST,
+): void {
+  const counts = classSizes(rows);
+  const [negatives = 0, positives = 0] = counts;
+  const isTwofold = counts.length <= 2;
+  if (isTwofold && (positives === 0 || negatives === 0)) {
     throw bad(
       `${name} has one class only: ${positives} rows with label 1, ${negatives} with label 0. Give examples of both.`,
     );
   }
-  if (Math.min(positives, negatives) < fewest) {
-    throw bad(
-      `${name} has ${positives} rows with label 1 and ${negatives} with label 0. The protocol needs at least ${fewest} of each.`,
-    );
+  if (Math.min(...counts) < fewest) {
+    const found = isTwofold
+      ? `${positives} rows with label 1 and ${negatives} with label 0`
+      : `${counts.map((count, index) => `${count} of class ${nameOfClass(names, index)}`).join(', ')} among its rows`;
+    throw bad(`${name} has ${found}. The protocol needs at least ${fewest} of each.`);
   }
   for (const [pair, members] of groupsBy(rows, (row) => row.pair)) {
     const labels = new Set(labelsOf(rows, members));
@@ -54,8 +63,20 @@ export function checkDataset(rows: readonly DatasetRow[], name = 'The dataset', 
   }
 }
 
+/** The classes of a dataset, by how many rows each has. */
+export function classSizes(rows: readonly DatasetRow[]): number[] {
+  const counts = Array.from({ length: classesOf(rows) }, () => 0);
+  for (const { label } of rows) counts[label] = (counts[label] ?? missing('class', label)) + 1;
+  return counts;
+}
+
+/** Two at least: with one only, the other has no rows. */
+export function classesOf(rows: readonly DatasetRow[]): number {
+  return countClasses(rows.map(({ label }) => label));
+}
+
 /** The labels of the chosen rows. */
-export function labelsOf(rows: readonly DatasetRow[], chosen: readonly number[]): (0 | 1)[] {
+export function labelsOf(rows: readonly DatasetRow[], chosen: readonly number[]): number[] {
   return chosen.map((row) => rowAt(rows, row).label);
 }
 
@@ -86,9 +107,10 @@ export function groupsBy(
 export function clustersOf(rows: readonly DatasetRow[], chosen: readonly number[]): number[][][] {
   const picked = chosen.map((row) => rowAt(rows, row));
   const paired = [...groupsBy(picked, (row) => row.pair).values()];
-  const single = (label: 0 | 1) =>
-    picked.flatMap((row, index) => (row.pair === undefined && row.label === label ? [[index]] : []));
-  return [paired, single(0), single(1)].filter((stratum) => stratum.length > 0);
+  const single = Array.from({ length: classesOf(picked) }, (_, label) =>
+    picked.flatMap((row, index) => (row.pair === undefined && row.label === label ? [[index]] : [])),
+  );
+  return [paired, ...single].filter((stratum) => stratum.length > 0);
 }
 
 /** Groups of the chosen rows within which labels may be permuted: each pair, and all rows without one. */

@@ -190,9 +190,12 @@ function weakReason(evidence: Evidence, states: States): VerdictReason {
 }
 
 function weakSentence(reason: VerdictReason, evidence: Evidence): string {
-  const { steering, interchange, dormancy } = evidence;
+  const { steering, interchange, dormancy, target } = evidence;
+  const against = target.others
+    ? 'what goes with a class makes the answers of others likelier'
+    : 'what goes with label 1 makes the answer of label 0 likelier';
   if (reason === 'acts-against-label')
-    return `The direction moves the behaviour against its label: what goes with label 1 makes the answer of label 0 likelier (S = ${effectShare(steering.value)}, I = ${effectShare(interchange.value)}). Something else makes up for it.`;
+    return `The direction moves the behaviour against its label: ${against} (S = ${effectShare(steering.value)}, I = ${effectShare(interchange.value)}). Something else makes up for it.`;
   if (reason === 'possible-dormant-pathway')
     return `The direction has an effect, but most of it (${effectShare(dormancy.rest)}, against ${effectShare(dormancy.within)}) comes from where counterfactuals never differ: it may come from a pathway that is dormant in natural data.`;
   if (reason === 'off-manifold-only')

@@ -14,6 +14,8 @@ import { clustersOf, exchangeableGroups, labelsOf, rowAt } from './dataset.ts';
 import { type Fit, fitDirection, rowsOf } from './direction.ts';
 import type { Evidence } from './evidence.ts';
 import type { DatasetRow } from './question.ts';
+import { permuteClasses, permuteClassMeans, separateAtRandom, separateClasses } from './several-classes.ts';
+import type { TestedPart } from './tested-part.ts';
 
 const BOOTSTRAPS = 1000;
 const PERMUTATIONS = { fast: 999, slow: 199 };
@@ -31,19 +33,17 @@ export interface Labelled {
 export function measureDecodability(
   data: Labelled,
   split: Evidence['split'],
-  direction: Float32Array,
+  part: TestedPart,
   fit: Fit | undefined,
   nulls: number,
 ): Evidence['decodability'] {
   const { discovery, test } = split;
-  const scored = scoreRows(data, test, direction, 'decodability');
-  const random = createRandom(data.seed, 'random directions for decodability');
-  const score = scorerOf(data, test);
-  const aurocs = Array.from({ length: Math.min(nulls, RANDOM_DIRECTIONS) }, () => {
-    const value = aurocOf(score(random.direction(data.width)), scored.labels);
-    return Math.max(value, 1 - value);
-  });
-  const permuted = fit ? permuteRefitting(data, split, fit) : permuteLabels(data, split, scored);
+  const scored = scoreRows(data, test, part, 'decodability');
+  const count = Math.min(nulls, RANDOM_DIRECTIONS);
+  const aurocs = part.lines
+    ? separateAtRandom(data, split, part.subspace.vectors.length, count)
+    : separateAlongRandom(data, test, scored.labels, count);
+  const permuted = permute(data, split, part, fit, scored);
   const control = controlTasks(data, discovery.length > 0 ? discovery : test, fit ?? { method: 'difference-of-means' });
   return {
     ...scored,
@@ -54,13 +54,44 @@ export function measureDecodability(
   };
 }
 
+/** Of random directions, each the better way round. */
+function separateAlongRandom(data: Labelled, test: readonly number[], labels: readonly number[], count: number) {
+  const random = createRandom(data.seed, 'random directions for decodability');
+  const score = scorerOf(data, test);
+  return Array.from({ length: count }, () => {
+    const value = aurocOf(score(random.direction(data.width)), labels);
+    return Math.max(value, 1 - value);
+  });
+}
+
+/** What is fitted, is fitted again for each permutation; of what is not, or takes runs of the model to fit, labels of the test half alone are permuted. */
+function permute(
+  data: Labelled,
+  split: Evidence['split'],
+  { lines }: TestedPart,
+  fit: Fit | undefined,
+  scored: Separation,
+): number[] {
+  if (lines)
+    return fit
+      ? permuteClassMeans(data, split, PERMUTATIONS.fast)
+      : permuteClasses(data, split, lines, PERMUTATIONS.fast);
+  return fit ? permuteRefitting(data, split, fit) : permuteLabels(data, split, scored);
+}
+
 /** The direction, or its opposite if that is the way from label 0 to label 1: which way a given direction points says nothing about its use. */
 export function facingLabels(data: Labelled, rows: readonly number[], direction: Float32Array): Float32Array {
   const value = aurocOf(scorerOf(data, rows)(direction), labelsOf(data.dataset, rows));
   return value < 0.5 ? scaled(direction, -1) : direction;
 }
 
-export function scoreRows(data: Labelled, rows: readonly number[], direction: Float32Array, name: string): Separation {
+export function scoreRows(
+  data: Labelled,
+  rows: readonly number[],
+  { direction, lines }: Pick<TestedPart, 'direction' | 'lines'>,
+  name: string,
+): Separation {
+  if (lines) return separateClasses(data, rows, { direction, lines }, BOOTSTRAPS, name);
   const { values, resolution } = scorerOf(data, rows)(direction);
   const labels = labelsOf(data.dataset, rows);
   const interval = bootstrapInterval(
@@ -139,8 +170,8 @@ function meansScorer(fitted: Float32Array, tested: Float32Array, width: number) 
 }
 
 /**
- * The mean AUROC of control tasks, whose labels are random: what a probe can memorise. With pairs, both rows of a pair have the same label; the
- * probe is fitted on one row and tested on the other. Without pairs, labels are drawn for each row.
+ * The mean AUROC of control tasks, whose labels are random: what a probe can memorise. With pairs, all rows of a pair have the same label; the
+ * probe is fitted on the row of class 0 and tested on the others. Without pairs, labels are drawn for each row.
  */
 function controlTasks(data: Labelled, rows: readonly number[], fit: Fit): number {
   const random = createRandom(data.seed, 'control tasks');
@@ -157,8 +188,8 @@ function controlTasks(data: Labelled, rows: readonly number[], fit: Fit): number
 }
 
 function halvesByMember({ dataset }: Labelled, rows: readonly number[]): [number[], number[]] {
-  const withLabel = (label: 0 | 1) => rows.filter((row) => rowAt(dataset, row).label === label);
-  return [withLabel(0), withLabel(1)];
+  const isFirst = (row: number) => rowAt(dataset, row).label === 0;
+  return [rows.filter(isFirst), rows.filter((row) => !isFirst(row))];
 }
 
 function labelsByPair({ dataset }: Labelled, rows: readonly number[], random: Random): (row: number) => number {

@@ -4,13 +4,16 @@ import { CuvetteError } from '../../errors.ts';
 import { differenceOfMeans } from '../statistics/difference-of-means.ts';
 import { fitLogistic } from '../statistics/logistic.ts';
 import { centreRows, norm, scaled } from '../statistics/vectors.ts';
+import type { CausalQuestion } from './question.ts';
 
 export interface Fit {
-  method: 'difference-of-means' | 'logistic';
+  method: CausalFit['method'];
   c?: number | undefined;
 }
 
-/** Points from label 0 to label 1. Rows are `labels.length` × width. */
+type CausalFit = Extract<CausalQuestion['direction'], { kind: 'fit' }>;
+
+/** Points from label 0 to label 1. Rows are `labels.length` × width. A fit on interchange takes runs of the model, and is made elsewhere. */
 export function fitDirection(rows: Float32Array, labels: ArrayLike<number>, width: number, fit: Fit): Float32Array {
   const found = fit.method === 'logistic' ? logisticDirection(rows, labels, fit.c) : differenceOfMeans(rows, labels);
   const length = norm(found);

@@ -4,6 +4,7 @@
  */
 
 import { missing } from '../core/missing.ts';
+import { fromLast } from './classes.ts';
 import {
   activationOf,
   balancedMean,
@@ -11,22 +12,23 @@ import {
   type InterventionSample,
   labelOf,
   partnerOf,
+  partnersLabel,
   type SampleRows,
-  signOf,
 } from './intervention-sample.ts';
-import type { MarginReader, Margins } from './logit-margins.ts';
-import { marginOf, partOfMargins } from './logit-margins.ts';
+import { contrastOf, countUntold, type MarginReader, type Margins, marginOf, partOfMargins } from './logit-margins.ts';
 import { coordinatesIn, type Subspace, vectorIn } from './subspace.ts';
 import { addAt } from './variants.ts';
 
 /**
- * To the mean of class 1 and of class 0 (steering, both from the middle between them), to the partner's place (interchange), to the middle (ablation);
+ * To the mean of a class, by its number (steering, from the middle of all class means), to the partner's place (interchange), to the middle (ablation);
  * and as far again beyond the mean of the row's own class, where a read-out that is at its ceiling moves no more.
  */
-export type DisplacementKind = 'forth' | 'back' | 'swapped' | 'ablated' | 'beyond';
+export type DisplacementKind = number | 'swapped' | 'ablated' | 'beyond';
 
 /** What the three effects are measured by. */
-export const EFFECT_KINDS = ['forth', 'back', 'swapped', 'ablated'] as const;
+export function effectKinds({ classes }: Pick<SampleRows, 'classes'>): DisplacementKind[] {
+  return [...fromLast(classes), 'swapped', 'ablated'];
+}
 
 /** Variants of random directions that are run together. */
 const AT_ONCE = 4096;
@@ -39,7 +41,7 @@ export interface Parts<Numbers> {
 }
 
 /** The margins of all rows under each intervention. */
-export type Displaced<Kind extends DisplacementKind = (typeof EFFECT_KINDS)[number]> = Record<Kind, Margins>;
+export type Displaced = (kind: DisplacementKind) => Margins;
 
 /** How far each row is displaced in a subspace, in its coordinates. */
 export function naturalDisplacements(
@@ -48,28 +50,47 @@ export function naturalDisplacements(
 ): (kind: DisplacementKind, index: number) => Float64Array {
   const places = sample.labels.map((_, index) => coordinatesIn(subspace, activationOf(sample, index)));
   const placeOf = (index: number) => places[index] ?? missing('coordinates of row', index);
-  const [low, high] = [meanOf(sample, places, 0), meanOf(sample, places, 1)];
-  const coordinate = (values: Float64Array, i: number) => values[i] ?? missing('coordinate', i);
-  const toward = (share: number) => low.map((value, i) => value + share * (coordinate(high, i) - value));
-  const ends = { forth: toward(1), back: toward(0), ablated: toward(0.5), above: toward(1.5), below: toward(-0.5) };
+  const { middle, means, beyond } = endsOf(
+    Array.from({ length: sample.classes }, (_, label) => meanOf(sample, places, label)),
+  );
+  const endOf = (kind: DisplacementKind, index: number) => {
+    if (kind === 'swapped') return placeOf(partnerOf(sample, index));
+    if (kind === 'ablated') return middle;
+    const label = kind === 'beyond' ? labelOf(sample, index) : kind;
+    return (kind === 'beyond' ? beyond : means)[label] ?? missing('mean of class', label);
+  };
   return (kind, index) => {
-    const own = placeOf(index);
-    const end =
-      kind === 'swapped'
-        ? placeOf(partnerOf(sample, index))
-        : kind === 'beyond'
-          ? ends[signOf(sample, index) === 1 ? 'above' : 'below']
-          : ends[kind];
-    return own.map((value, i) => coordinate(end, i) - value);
+    const end = endOf(kind, index);
+    return placeOf(index).map((value, i) => coordinate(end, i) - value);
   };
 }
 
+/** The middle of the class means, each of them, and as far again beyond each. */
+function endsOf(classMeans: readonly Float64Array[]) {
+  const [first = missing('class'), ...others] = classMeans;
+  const classes = classMeans.length;
+  // Each place is the first mean and so much of the way from there to each of the others, by class.
+  const placeAt = (shareOf: (label: number) => number) =>
+    first.map((value, i) =>
+      others.reduce((sum, mean, index) => sum + shareOf(index + 1) * (coordinate(mean, i) - value), value),
+    );
+  return {
+    middle: placeAt(() => 1 / classes),
+    means: classMeans.map((_, own) => placeAt((label) => (label === own ? 1 : 0))),
+    beyond: classMeans.map((_, own) => placeAt((label) => (label === own ? 2 : 0) - 1 / classes)),
+  };
+}
+
+function coordinate(values: Float64Array, i: number): number {
+  return values[i] ?? missing('coordinate', i);
+}
+
 /** The tested subspace. */
-export async function displaceNaturally<Kind extends DisplacementKind>(
+export async function displaceNaturally(
   reader: MarginReader,
   sample: InterventionSample,
-  kinds: readonly Kind[],
-): Promise<Displaced<Kind>> {
+  kinds: readonly DisplacementKind[],
+): Promise<Displaced> {
   const margins = await measureKinds(reader, sample, [sample.subspace], kinds);
   return displacedOf(margins, sample, kinds, 0);
 }
@@ -87,14 +108,15 @@ export async function displaceAtRandom(
     untold: 0,
     runs: 0,
   };
-  const atOnce = Math.max(1, Math.floor(AT_ONCE / (EFFECT_KINDS.length * sample.labels.length)));
+  const kinds = effectKinds(sample);
+  const atOnce = Math.max(1, Math.floor(AT_ONCE / (kinds.length * sample.labels.length)));
   for (let done = 0; done < subspaces.length; done += atOnce) {
     const some = subspaces.slice(done, done + atOnce);
-    const margins = await measureKinds(reader, sample, some, EFFECT_KINDS);
-    result.runs += margins.corrected.length;
-    result.untold += margins.corrected.filter(Number.isNaN).length;
+    const margins = await measureKinds(reader, sample, some, kinds);
+    result.runs += margins.scale.length;
+    result.untold += countUntold(margins);
     some.forEach((_, which) => {
-      const parts = partsOf(sample, reader.base, displacedOf(margins, sample, EFFECT_KINDS, which));
+      const parts = partsOf(sample, reader.base, displacedOf(margins, sample, kinds, which));
       result.steering.push(balancedMean(sample, parts.steering));
       result.interchange.push(balancedMean(sample, parts.interchange));
       result.ablation.push(balancedMean(sample, parts.ablation));
@@ -116,27 +138,42 @@ export async function displaceLikewise(
     return addAt(sample.site, index % count, vectorIn(subspace, displacement('swapped', index % count)));
   });
   return subspaces.map((_, which) =>
-    balancedMean(sample, marginLost(sample, reader.base, partOfMargins(margins, which * count, (which + 1) * count))),
+    balancedMean(sample, contrastLost(sample, reader.base, partOfMargins(margins, which * count, (which + 1) * count))),
   );
 }
 
-/** Steering: half of the difference between both ends. Interchange and ablation: the margin that a row loses. */
+/** Steering: the margin of each class at its own mean. Interchange: what a row loses against its partner's class. Ablation: what it loses of its margin. */
 export function partsOf(sample: InterventionSample, base: Margins, displaced: Displaced): Parts<Float64Array> {
-  const { forth, back, swapped, ablated } = displaced;
+  const ablated = displaced('ablated');
   return {
-    steering: eachOf(sample, (index) => (marginOf(forth.corrected, index) - marginOf(back.corrected, index)) / 2),
-    interchange: marginLost(sample, base, swapped),
-    ablation: marginLost(sample, base, ablated),
+    steering: steeredMargins(sample, displaced),
+    interchange: contrastLost(sample, base, displaced('swapped')),
+    ablation: eachOf(sample, (index) => {
+      const own = labelOf(sample, index);
+      return marginOf(base, index, own) - marginOf(ablated, index, own);
+    }),
   };
 }
 
-/** What each row loses of its margin, in the sense of its label. */
-export function marginLost(sample: SampleRows, base: Margins, { corrected }: Margins): Float64Array {
-  return eachOf(sample, (index) => signOf(sample, index) * (marginOf(base.raw, index) - marginOf(corrected, index)));
+/** Of each row, the mean over classes of the class's margin when the row is moved to its mean: for two classes, half of the difference between both ends. */
+export function steeredMargins(sample: SampleRows, displaced: Displaced): Float64Array {
+  const ends = Array.from({ length: sample.classes }, (_, label) => displaced(label));
+  return eachOf(
+    sample,
+    (index) => ends.reduce((total, end, label) => total + marginOf(end, index, label), 0) / sample.classes,
+  );
+}
+
+/** What each row loses of the contrast between its own class and its partner's. */
+export function contrastLost(sample: SampleRows, base: Margins, changed: Margins): Float64Array {
+  return eachOf(sample, (index) => {
+    const [own, other] = [labelOf(sample, index), partnersLabel(sample, index)];
+    return contrastOf(base, index, own, other) - contrastOf(changed, index, own, other);
+  });
 }
 
 /** The class's mean coordinates. */
-function meanOf(sample: InterventionSample, places: readonly Float64Array[], label: 0 | 1): Float64Array {
+function meanOf(sample: InterventionSample, places: readonly Float64Array[], label: number): Float64Array {
   const own = places.filter((_, index) => labelOf(sample, index) === label);
   const [first = missing('row with label', label)] = own;
   return first.map(
@@ -164,16 +201,18 @@ function measureKinds(
   });
 }
 
-function displacedOf<Kind extends DisplacementKind>(
+function displacedOf(
   margins: Margins,
   { labels }: InterventionSample,
-  kinds: readonly Kind[],
+  kinds: readonly DisplacementKind[],
   which: number,
-): Displaced<Kind> {
+): Displaced {
   const count = labels.length;
-  const parts = kinds.map((kind, number) => {
-    const from = (which * kinds.length + number) * count;
-    return [kind, partOfMargins(margins, from, from + count)] as const;
-  });
-  return Object.fromEntries(parts) as Displaced<Kind>;
+  const parts = new Map(
+    kinds.map((kind, number) => {
+      const from = (which * kinds.length + number) * count;
+      return [kind, partOfMargins(margins, from, from + count)] as const;
+    }),
+  );
+  return (kind) => parts.get(kind) ?? missing('displacement', kind);
 }

@@ -6,7 +6,7 @@
 import { missing } from '../core/missing.ts';
 import { spanOf } from '../statistics/ridge-span.ts';
 import { dot } from '../statistics/vectors.ts';
-import { marginLost, naturalDisplacements } from './displacements.ts';
+import { contrastLost, naturalDisplacements } from './displacements.ts';
 import { naturalMargins, shareIn } from './effects.ts';
 import type { Evidence } from './evidence.ts';
 import type { InterventionSample } from './intervention-sample.ts';
@@ -35,7 +35,7 @@ export async function measureDormancy(
   });
   const { between } = naturalMargins(reader.base, sample);
   const shareFrom = (from: number) =>
-    shareIn(sample, 'dormancy', marginLost(sample, reader.base, partOfMargins(margins, from, from + count)), between)
+    shareIn(sample, 'dormancy', contrastLost(sample, reader.base, partOfMargins(margins, from, from + count)), between)
       .value;
   const inSpan = subspace.vectors.reduce(
     (total, vector, i) => total + dot(vector, within[i] ?? missing('projection of vector', i)),

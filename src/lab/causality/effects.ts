@@ -3,24 +3,41 @@
  * middle. Each is expressed as a share of the natural gap between the classes.
  */
 
+import { missing } from '../core/missing.ts';
 import { expandedInterval } from '../statistics/bootstrap.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
 import type { Dose, Share } from './common-evidence.ts';
-import { type Displaced, displaceNaturally, EFFECT_KINDS, marginLost, partsOf } from './displacements.ts';
+import {
+  contrastLost,
+  type Displaced,
+  displaceNaturally,
+  effectKinds,
+  partsOf,
+  steeredMargins,
+} from './displacements.ts';
 import type { Effect, Evidence } from './evidence.ts';
 import {
   balancedMean,
   eachOf,
   type InterventionSample,
+  labelOf,
   partnerOf,
+  partnersLabel,
   referenceEffect,
   type SampleRows,
-  signOf,
   signOfGap,
 } from './intervention-sample.ts';
-import { type MarginReader, type Margins, marginOf, partOfMargins } from './logit-margins.ts';
+import {
+  contrastOf,
+  logitIn,
+  type MarginReader,
+  type Margins,
+  marginOf,
+  partOfMargins,
+  uncorrected,
+} from './logit-margins.ts';
 import { componentSwaps, swapAll } from './swaps.ts';
 import { LEAST_GAP } from './thresholds.ts';
 
@@ -38,7 +55,7 @@ export interface Effects {
 }
 
 export async function measureEffects(reader: MarginReader, sample: InterventionSample, dose: Dose): Promise<Effects> {
-  const along = await displaceNaturally(reader, sample, [...EFFECT_KINDS, 'beyond']);
+  const along = await displaceNaturally(reader, sample, [...effectKinds(sample), 'beyond']);
   const natural = naturalMargins(reader.base, sample);
   const behaviour = describeBehaviour(reader.base, sample, natural.own.margins);
   const swapped = await swapOthers(reader, sample, natural.between);
@@ -53,8 +70,12 @@ export async function measureEffects(reader: MarginReader, sample: InterventionS
       ...steering,
       dose,
       wrongWay: shareOf(steered.filter((part) => part * sign < 0).length, steered.length),
-      uncorrected: uncorrectedSteering(sample, along) / steering.whole,
-      deltaRelative: deltaRelative(reader.base, along),
+      uncorrected:
+        balancedMean(
+          sample,
+          steeredMargins(sample, (kind) => uncorrected(along(kind))),
+        ) / steering.whole,
+      deltaRelative: deltaRelative(reader.base, sample, along),
       saturation: saturationOf(sample, along, steering.whole),
     },
     interchange: {
@@ -66,11 +87,11 @@ export async function measureEffects(reader: MarginReader, sample: InterventionS
       ...shareIn(sample, 'ablation', parts.ablation, natural.own),
       gap: behaviour.gap - balancedMean(sample, parts.ablation),
     },
-    temperature: describeTemperature(along),
+    temperature: describeTemperature(sample, along),
   };
 }
 
-/** Margins of the unmodified model, times the sign of the label. */
+/** Margins of the unmodified model, in favour of the row's own class. */
 interface Natural {
   margins: Float64Array;
   /** The sign of the gap over all rows, which a bootstrap sample uses too. */
@@ -79,11 +100,13 @@ interface Natural {
   least: number;
 }
 
-/** The margins of each row, and those between it and its partner, which hold the gap twice. */
-export function naturalMargins({ raw }: Margins, sample: SampleRows): { own: Natural; between: Natural } {
-  const margin = (index: number) => marginOf(raw, index);
-  const own = eachOf(sample, (index) => signOf(sample, index) * margin(index));
-  const between = eachOf(sample, (index) => signOf(sample, index) * (margin(index) - margin(partnerOf(sample, index))));
+/** The margins of each row, and how its contrast to its partner's class differs from the partner's, which for two classes holds the gap twice. */
+export function naturalMargins(base: Margins, sample: SampleRows): { own: Natural; between: Natural } {
+  const own = eachOf(sample, (index) => marginOf(base, index, labelOf(sample, index)));
+  const between = eachOf(sample, (index) => {
+    const contrast = (row: number) => contrastOf(base, row, labelOf(sample, index), partnersLabel(sample, index));
+    return contrast(index) - contrast(partnerOf(sample, index));
+  });
   const sign = signOfGap(balancedMean(sample, own));
   return {
     own: { margins: own, sign, least: LEAST_GAP },
@@ -93,7 +116,8 @@ export function naturalMargins({ raw }: Margins, sample: SampleRows): { own: Nat
 
 /** The rows' parts as a share of what is natural in the same rows: those whose part cannot be told are in neither. */
 export function shareIn(sample: SampleRows, name: string, parts: Float64Array, natural: Natural): Omit<Effect, Tested> {
-  const margins = natural.margins.map((margin, index) => (Number.isNaN(marginOf(parts, index)) ? Number.NaN : margin));
+  const partOf = (index: number) => parts[index] ?? missing('part of row', index);
+  const margins = natural.margins.map((margin, index) => (Number.isNaN(partOf(index)) ? Number.NaN : margin));
   const referenceIn = (rows?: readonly number[]) =>
     referenceEffect(balancedMean(sample, margins, rows), natural.sign, natural.least);
   const whole = referenceIn();
@@ -123,15 +147,15 @@ async function swapOthers(
   );
   const [all, rest] = [partOfMargins(margins, 0, count), partOfMargins(margins, count, 2 * count)];
   // Without the correction for temperature, as a change of temperature is an effect of the site, too.
-  const moved = marginLost(sample, reader.base, { ...all, corrected: all.raw });
+  const moved = contrastLost(sample, reader.base, uncorrected(all));
   const { value, interval } = shareIn(sample, 'the whole activation', moved, natural);
   return {
     full: { value, interval },
-    complement: shareIn(sample, 'all but the direction', marginLost(sample, reader.base, rest), natural).value,
+    complement: shareIn(sample, 'all but the direction', contrastLost(sample, reader.base, rest), natural).value,
   };
 }
 
-export function describeBehaviour({ raw }: Margins, sample: SampleRows, own: Float64Array): Evidence['behaviour'] {
+export function describeBehaviour(base: Margins, sample: SampleRows, own: Float64Array): Evidence['behaviour'] {
   return {
     gap: balancedMean(sample, own),
     interval: expandedInterval(
@@ -140,57 +164,50 @@ export function describeBehaviour({ raw }: Margins, sample: SampleRows, own: Flo
       BOOTSTRAPS,
       createRandom(sample.seed, 'bootstrap of the gap'),
     ),
-    margins: Array.from(raw),
+    margins: Array.from(sample.classes === 2 ? eachOf(sample, (index) => marginOf(base, index, 1)) : own),
     labels: sample.labels,
     expressed: shareOf(own.filter((value) => value > 0).length, own.length),
   };
 }
 
-function uncorrectedSteering(sample: InterventionSample, { forth, back }: Displaced): number {
-  return balancedMean(
-    sample,
-    eachOf(sample, (index) => (marginOf(forth.raw, index) - marginOf(back.raw, index)) / 2),
-  );
-}
-
-/** The mean Δlogit of the steered class less that of the controls, over both signs. */
-function deltaRelative(base: Margins, { forth, back }: Displaced): number {
-  const change = (after: Float64Array, before: Float64Array) => mean(after) - mean(before);
-  const up = change(forth.positive, base.positive) - change(forth.control, base.control);
-  const down = change(back.negative, base.negative) - change(back.control, base.control);
-  return (up + down) / 2;
+/** The mean Δlogit of the class that is steered to less that of the controls, over all classes. */
+function deltaRelative(base: Margins, sample: SampleRows, along: Displaced): number {
+  const logits = (margins: Margins, label: number) => mean(eachOf(sample, (index) => logitIn(margins, index, label)));
+  const changes = Array.from({ length: sample.classes }, (_, label) => {
+    const steered = along(label);
+    return logits(steered, label) - logits(base, label) - (mean(steered.control) - mean(base.control));
+  });
+  return mean(changes);
 }
 
 /** From the middle to the mean of a row's own class, and as far again: where the second step moves less, the read-out saturates. */
-function saturationOf(
-  sample: InterventionSample,
-  { forth, back, ablated, beyond }: Displaced<'forth' | 'back' | 'ablated' | 'beyond'>,
-  whole: number,
-): Evidence['steering']['saturation'] {
-  const own = (index: number) => marginOf((signOf(sample, index) === 1 ? forth : back).corrected, index);
-  const step = (from: (index: number) => number, to: (index: number) => number) =>
+function saturationOf(sample: InterventionSample, along: Displaced, whole: number): Evidence['steering']['saturation'] {
+  const step = (from: (label: number) => Margins, to: (label: number) => Margins) =>
     balancedMean(
       sample,
-      eachOf(sample, (index) => signOf(sample, index) * (to(index) - from(index))),
+      eachOf(sample, (index) => {
+        const label = labelOf(sample, index);
+        return marginOf(to(label), index, label) - marginOf(from(label), index, label);
+      }),
     ) / whole;
-  return {
-    within: step((index) => marginOf(ablated.corrected, index), own),
-    beyond: step(own, (index) => marginOf(beyond.corrected, index)),
-  };
+  return { within: step(() => along('ablated'), along), beyond: step(along, () => along('beyond')) };
 }
 
 /** Counts rows that prefer the partner's class after interchange, and did not before. */
-function preferenceFlips({ raw }: Margins, sample: InterventionSample, { swapped }: Displaced): Share {
+function preferenceFlips(base: Margins, sample: InterventionSample, along: Displaced): Share {
+  const swapped = along('swapped');
   const flipped = eachOf(sample, (index) => {
-    const [own, other] = [marginOf(raw, index), marginOf(raw, partnerOf(sample, index))];
-    const now = marginOf(swapped.corrected, index);
+    const contrast = (margins: Margins, row: number) =>
+      contrastOf(margins, row, labelOf(sample, index), partnersLabel(sample, index));
+    const [own, other] = [contrast(base, index), contrast(base, partnerOf(sample, index))];
+    const now = contrast(swapped, index);
     return own * now < 0 && other * now > 0 ? 1 : 0;
   });
   return shareOf(flipped.filter((value) => value === 1).length, flipped.length);
 }
 
-function describeTemperature(along: Displaced): Effects['temperature'] {
-  const scales = EFFECT_KINDS.flatMap((kind) => [...along[kind].scale]);
+function describeTemperature(sample: SampleRows, along: Displaced): Effects['temperature'] {
+  const scales = effectKinds(sample).flatMap((kind) => [...along(kind).scale]);
   const told = scales.filter((scale) => !Number.isNaN(scale));
   const known = told.length > 0 ? told : [1];
   return {

@@ -9,7 +9,9 @@ import { LEAST_GAP } from './thresholds.ts';
 export interface SampleRows {
   seed: number;
   width: number;
-  labels: (0 | 1)[];
+  labels: number[];
+  /** How many there are. */
+  classes: number;
   /** Strata of clusters for the bootstrap. */
   clusters: number[][][];
   /** Each row's counterfactual. */
@@ -28,31 +30,29 @@ export function eachOf({ labels }: SampleRows, valueAt: (index: number) => numbe
   return Float64Array.from({ length: labels.length }, (_, index) => valueAt(index));
 }
 
-export function labelOf({ labels }: SampleRows, index: number): 0 | 1 {
+export function labelOf({ labels }: SampleRows, index: number): number {
   return labels[index] ?? missing('label of row', index);
-}
-
-/** 1 for label 1, -1 for label 0. */
-export function signOf(sample: SampleRows, index: number): 1 | -1 {
-  return labelOf(sample, index) === 1 ? 1 : -1;
 }
 
 export function partnerOf({ partners }: SampleRows, index: number): number {
   return partners[index] ?? missing('partner of row', index);
 }
 
-export function activationOf({ activations }: InterventionSample, index: number): Float32Array {
+export function activationOf({ activations }: Pick<InterventionSample, 'activations'>, index: number): Float32Array {
   return activations[index] ?? missing('activation of row', index);
 }
 
-/** The mean of both classes' means, so that the larger class does not weigh more. Rows whose value is not a number are left out: nobody could tell it. */
+/** The class of a row's counterfactual. */
+export function partnersLabel(sample: SampleRows, index: number): number {
+  return labelOf(sample, partnerOf(sample, index));
+}
+
+/** The mean of the classes' means, so that a larger class does not weigh more. Rows whose value is not a number are left out: nobody could tell it. */
 export function balancedMean(sample: SampleRows, values: Float64Array, indices?: readonly number[]): number {
-  const [negative, positive] = [
-    { sum: 0, count: 0 },
-    { sum: 0, count: 0 },
-  ];
+  const byClass = Array.from({ length: sample.classes }, () => ({ sum: 0, count: 0 }));
   const take = (index: number) => {
-    const own = labelOf(sample, index) === 1 ? positive : negative;
+    const label = labelOf(sample, index);
+    const own = byClass[label] ?? missing('class', label);
     const value = values[index] ?? missing('value of row', index);
     if (Number.isNaN(value)) return;
     own.sum += value;
@@ -60,7 +60,7 @@ export function balancedMean(sample: SampleRows, values: Float64Array, indices?:
   };
   if (indices) indices.forEach(take);
   else for (let index = 0; index < values.length; index++) take(index);
-  return (negative.sum / (negative.count || 1) + positive.sum / (positive.count || 1)) / 2;
+  return byClass.reduce((total, { sum, count }) => total + sum / (count || 1), 0) / sample.classes;
 }
 
 /** The sign of the natural gap; 1 for a gap near zero, whose sign is noise. */

@@ -1,12 +1,13 @@
 /**
- * Measures logit differences under interventions: the margin between the target's tokens, divided by the temperature that each run shows in its control
- * tokens. Without that correction any vector has an effect, as the last norm rescales all logits.
+ * Measures logit differences under interventions: margins between the target's tokens of each class, divided by the temperature that each run shows in its
+ * control tokens. Without that correction any vector has an effect, as the last norm rescales all logits.
  */
 
 import type { Variant } from '../core/engine.ts';
 import { missing } from '../core/missing.ts';
 import { type RobustSlope, robustSlopes } from '../statistics/robust-slope.ts';
 import { mean } from '../statistics/summary.ts';
+import { byClass } from './classes.ts';
 import type { Evidence } from './evidence.ts';
 import { logitsOf, type ProtocolRun, portionOf, portions, runChecked } from './readings.ts';
 
@@ -17,20 +18,43 @@ const VAGUEST = 0.5;
 
 /** One number for each run. */
 export interface Margins {
-  /** NaN where the temperature cannot be told. */
-  corrected: Float64Array;
-  raw: Float64Array;
+  /** The mean logit of each class's target tokens, as they are. */
+  classes: readonly Float64Array[];
+  /** Of the control tokens. */
+  control: Float64Array;
   /** The temperature, NaN where it cannot be told. */
   scale: Float64Array;
-  /** Mean logits of the three kinds of tokens. */
-  positive: Float64Array;
-  negative: Float64Array;
-  control: Float64Array;
 }
 
-/** The margin of one run. */
-export function marginOf(margins: Float64Array, run: number): number {
-  return margins[run] ?? missing('margin of run', run);
+/** The logit of one class less the mean of the others; NaN where the temperature of the run cannot be told. */
+export function marginOf(margins: Margins, run: number, own: number): number {
+  const { classes } = margins;
+  let others = 0;
+  for (let label = 0; label < classes.length; label++) if (label !== own) others += logitIn(margins, run, label);
+  return (logitIn(margins, run, own) - others / (classes.length - 1)) / scaleOf(margins, run);
+}
+
+/** The logit of one class less that of another: with two classes, the margin. */
+export function contrastOf(margins: Margins, run: number, own: number, other: number): number {
+  return (logitIn(margins, run, own) - logitIn(margins, run, other)) / scaleOf(margins, run);
+}
+
+/** The same runs without correction for temperature. */
+export function uncorrected(margins: Margins): Margins {
+  return { ...margins, scale: new Float64Array(margins.scale.length).fill(1) };
+}
+
+/** Runs whose temperature cannot be told. */
+export function countUntold({ scale }: Margins): number {
+  return scale.filter(Number.isNaN).length;
+}
+
+export function logitIn({ classes }: Margins, run: number, label: number): number {
+  return classes[label]?.[run] ?? missing(`logit of class ${label} in run`, run);
+}
+
+function scaleOf({ scale }: Margins, run: number): number {
+  return scale[run] ?? missing('temperature of run', run);
 }
 
 export interface MarginReader {
@@ -45,10 +69,11 @@ export async function createMarginReader(
   target: Evidence['target'],
   controls: Evidence['controls'],
 ): Promise<MarginReader> {
-  const [positives, negatives] = [target.positive.length, target.negative.length];
-  const tokens = [...target.positive, ...target.negative, ...controls.tokens].map((token) => token.id);
+  const words = byClass(target);
+  const ends = words.map((_, label) => words.slice(0, label + 1).flat().length);
+  const tokens = [...words.flat(), ...controls.tokens].map((token) => token.id);
   const { width } = run.engine.describe();
-  const controlsOf = (logits: Float32Array) => logits.subarray(positives + negatives);
+  const controlsOf = (logits: Float32Array) => logits.subarray(words.flat().length);
 
   async function read(
     count: number,
@@ -72,17 +97,14 @@ export async function createMarginReader(
   );
 
   function put(margins: Margins, index: number, logits: Float32Array, scale: number): void {
-    const positive = mean(logits.subarray(0, positives));
-    const negative = mean(logits.subarray(positives, positives + negatives));
-    margins.raw[index] = positive - negative;
-    margins.corrected[index] = (positive - negative) / scale;
+    for (const [label, own] of margins.classes.entries()) {
+      own[index] = mean(logits.subarray(label === 0 ? 0 : ends[label - 1], ends[label]));
+    }
     margins.scale[index] = scale;
-    margins.positive[index] = positive;
-    margins.negative[index] = negative;
     margins.control[index] = mean(controlsOf(logits));
   }
 
-  const base = emptyMargins(prompts.length);
+  const base = emptyMargins(prompts.length, words.length);
   baseLogits.forEach((logits, prompt) => {
     put(base, prompt, logits, 1);
   });
@@ -90,7 +112,7 @@ export async function createMarginReader(
   return {
     base,
     async measure(count, variantAt) {
-      const margins = emptyMargins(count);
+      const margins = emptyMargins(count, words.length);
       await read(count, variantAt, (logits, index, prompt) => {
         const slopeOf = slopes[prompt] ?? missing('logits of the unchanged prompt', prompt);
         put(margins, index, logits, temperature(slopeOf(controlsOf(logits))));
@@ -108,24 +130,10 @@ function temperature({ slope, error }: RobustSlope): number {
 /** The margins of some of the runs. */
 export function partOfMargins(margins: Margins, from: number, to: number): Margins {
   const cut = (values: Float64Array) => values.subarray(from, to);
-  return {
-    corrected: cut(margins.corrected),
-    raw: cut(margins.raw),
-    scale: cut(margins.scale),
-    positive: cut(margins.positive),
-    negative: cut(margins.negative),
-    control: cut(margins.control),
-  };
+  return { classes: margins.classes.map(cut), control: cut(margins.control), scale: cut(margins.scale) };
 }
 
-function emptyMargins(count: number): Margins {
+function emptyMargins(count: number, classes: number): Margins {
   const numbers = () => new Float64Array(count);
-  return {
-    corrected: numbers(),
-    raw: numbers(),
-    scale: numbers(),
-    positive: numbers(),
-    negative: numbers(),
-    control: numbers(),
-  };
+  return { classes: Array.from({ length: classes }, numbers), control: numbers(), scale: numbers() };
 }

@@ -7,6 +7,7 @@ import { missing } from '../core/missing.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
 import { mean } from '../statistics/summary.ts';
+import { byClass } from './classes.ts';
 import type { Share } from './common-evidence.ts';
 import type { Evidence } from './evidence.ts';
 import { labelOf, type SampleRows } from './intervention-sample.ts';
@@ -25,33 +26,37 @@ export function createWordGaps(
   target: Evidence['target'],
   controls: Evidence['controls'],
 ): WordGaps {
-  const sums = [new Map<number, number>(), new Map<number, number>()] as const;
-  const counts = [0, 0];
-  const tokens = [...target.positive, ...target.negative, ...controls.tokens].map(({ id }) => id);
-  const meanOf = (label: 0 | 1, token: number) =>
-    (sums[label].get(token) ?? missing('logit of token', token)) / (counts[label] ?? missing('rows of class', label));
-  const gapOf = (words: readonly number[]) => mean(words.map((token) => meanOf(1, token) - meanOf(0, token)));
+  const words = byClass(target).map((tokens) => tokens.map(({ id }) => id));
+  const others = controls.tokens.map(({ id }) => id);
+  const tokens = [...words.flat(), ...others];
+  const rows = words.map(() => 0);
+  const sums = words.map(() => new Map(tokens.map((token) => [token, 0])));
+
+  const meanIn = (label: number, token: number) =>
+    (sums[label]?.get(token) ?? missing('logit of token', token)) / (rows[label] ?? missing('rows of class', label));
+  /** How much more likely a class makes its words than the other classes do, over all classes. */
+  const contrast = (wordsOf: readonly (readonly number[])[]) =>
+    mean(
+      wordsOf.map((own, label) => {
+        const elsewhere = [...rows.keys()].filter((other) => other !== label);
+        return mean(own.map((token) => meanIn(label, token) - mean(elsewhere.map((other) => meanIn(other, token)))));
+      }),
+    );
 
   return {
     add(index, logits) {
       const label = labelOf(sample, index);
-      counts[label] = (counts[label] ?? missing('rows of class', label)) + 1;
-      for (const token of tokens) {
-        const logit = logits[token] ?? missing('logit of token', token);
-        sums[label].set(token, (sums[label].get(token) ?? 0) + logit);
-      }
+      const sum = sums[label] ?? missing('class', label);
+      rows[label] = (rows[label] ?? missing('class', label)) + 1;
+      for (const [token, before] of sum) sum.set(token, before + (logits[token] ?? missing('logit of token', token)));
     },
     compare() {
-      const [positive, negative] = [target.positive.map(({ id }) => id), target.negative.map(({ id }) => id)];
-      const others = controls.tokens.map(({ id }) => id);
-      if (others.length < 2 * (positive.length + negative.length)) return undefined;
+      if (others.length < 2 * words.flat().length) return undefined;
       const random = createRandom(sample.seed, 'other words');
-      const gap = Math.abs(gapOf(positive) - gapOf(negative));
+      const gap = Math.abs(contrast(words));
       const asMuch = Array.from({ length: DRAWS }, () => {
         const drawn = random.shuffle(others);
-        const first = gapOf(drawn.slice(0, positive.length));
-        const second = gapOf(drawn.slice(positive.length, positive.length + negative.length));
-        return Math.abs(first - second) >= gap;
+        return Math.abs(contrast(words.map((own) => drawn.splice(0, own.length)))) >= gap;
       });
       return shareOf(asMuch.filter(Boolean).length, DRAWS);
     },

@@ -7,8 +7,9 @@ import { likeliest, logitOf } from '../core/logits.ts';
 import { missing, pick } from '../core/missing.ts';
 import { leastSquares } from '../statistics/least-squares.ts';
 import { shareOf } from '../statistics/proportion.ts';
+import { byClass, fromLast } from './classes.ts';
 import type { Evidence } from './evidence.ts';
-import { type InterventionSample, labelOf, partnerOf } from './intervention-sample.ts';
+import { type InterventionSample, labelOf, partnerOf, partnersLabel } from './intervention-sample.ts';
 import { createWordGaps } from './other-words.ts';
 import { logitsOf, type ProtocolRun, portionOf, portions, runChecked } from './readings.ts';
 import { tokenWithText } from './single-tokens.ts';
@@ -39,7 +40,8 @@ export async function measureOutcomes(
 ): Promise<Outcomes> {
   const { vocabulary } = run.engine.describe();
   const swaps = componentSwaps(sample);
-  const targets = new Set([...target.positive, ...target.negative].map((token) => token.id));
+  const words = byClass(target);
+  const targets = new Set(words.flat().map((token) => token.id));
   const wordGaps = createWordGaps(sample, target, controls);
   const said: { before: Saying; component: Saying; whole: Saying }[] = [];
   const harm = { component: 0, whole: 0 };
@@ -64,13 +66,17 @@ export async function measureOutcomes(
     });
   }
   const sayings = (index: number) => said[index] ?? missing('answer to prompt', index);
+  // Of two classes, a model may answer with the other's words.
+  const isReversed = sample.classes === 2 && gapSign < 0;
   const idsFor = (label: number) =>
-    ((label === 1) === gapSign > 0 ? target.positive : target.negative).map((token) => token.id);
+    (words[isReversed ? 1 - label : label] ?? missing('target words of class', label)).map((token) => token.id);
   const isOwn = (index: number) => idsFor(labelOf(sample, index)).includes(sayings(index).before.id);
   const rows = said.map((_, index) => index);
   const flippable = rows.filter((index) => isOwn(index) && isOwn(partnerOf(sample, index)));
-  const flipped = flippable.filter((index) => idsFor(1 - labelOf(sample, index)).includes(sayings(index).component.id));
-  const shown = [1, 0].flatMap((label) =>
+  const flipped = flippable.filter((index) =>
+    idsFor(partnersLabel(sample, index)).includes(sayings(index).component.id),
+  );
+  const shown = fromLast(sample.classes).flatMap((label) =>
     rows.filter((index) => labelOf(sample, index) === label).slice(0, EXAMPLES_PER_CLASS),
   );
   const rowOf = (index: number) => intervened[index] ?? missing('row of prompt', index);

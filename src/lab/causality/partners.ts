@@ -1,4 +1,4 @@
-/** Chooses a counterfactual partner for each row: a row of the other label, from the same pair or template where there is one. */
+/** Chooses a counterfactual partner for each row: a row of another label, from the same pair or template where there is one. */
 
 import type { Random } from '../statistics/random.ts';
 import { rowAt } from './dataset.ts';

@@ -9,16 +9,15 @@ import { widthAt } from '../core/hook-points.ts';
 import { logitOf } from '../core/logits.ts';
 import { hashOf, hashOfNumbers } from '../core/manifest.ts';
 import { missing, pick } from '../core/missing.ts';
-import { differenceOfMeans } from '../statistics/difference-of-means.ts';
 import { shareOf } from '../statistics/proportion.ts';
 import { createRandom } from '../statistics/random.ts';
-import { mean } from '../statistics/summary.ts';
-import { dot, norm } from '../statistics/vectors.ts';
+import { nameOfClass } from './classes.ts';
 import { chooseControls } from './controls.ts';
-import { checkDataset, clustersOf, groupsBy, labelsOf } from './dataset.ts';
+import { checkDataset, classesOf, classSizes, clustersOf, groupsBy, labelsOf } from './dataset.ts';
 import { decide } from './decide.ts';
 import { facingLabels, type Labelled, measureDecodability, scoreRows } from './decodability.ts';
-import { rowsOf } from './direction.ts';
+import { askedWords, measureDirection } from './direction-measures.ts';
+import { fitRuns, prepareFits } from './discovery-fit.ts';
 import { displaceLikewise } from './displacements.ts';
 import { measureDormancy } from './dormancy.ts';
 import { measureEffects } from './effects.ts';
@@ -35,7 +34,7 @@ import { splitRows } from './split.ts';
 import { randomSubspace, type Subspace } from './subspace.ts';
 import { doseIn, measureSweep } from './sweep.ts';
 import { chooseTarget } from './target.ts';
-import { testedPart } from './tested-part.ts';
+import { type TestedPart, testedPart } from './tested-part.ts';
 
 /** Of the random directions that are given the tested displacement, and of the differences between counterfactuals. */
 const DOSE_MATCHED = 39;
@@ -61,7 +60,7 @@ export async function runProtocol(
   const width = widthAt(engine.describe(), site);
   const plan = planNulls(question, context.family);
   const split = splitRows(question, createRandom(seed, 'split'));
-  const run = startRun(engine, context, split, plan);
+  const run = startRun(engine, context, question, split, plan);
 
   const prompts = await tokenizeWithPosition(
     run,
@@ -70,16 +69,21 @@ export async function runProtocol(
   );
   const neutral = await neutralPrompts(run, question);
   const data: Labelled = { dataset, activations: await readSite(run, prompts, site), width, seed };
-  const fit = question.direction.kind === 'fit' ? question.direction : undefined;
-  const { direction, subspace } = testedPart(question.direction, data, split);
-  const facing = fit ? direction : facingLabels(data, split.test, direction);
-  const decodability = measureDecodability(data, split, facing, fit, plan.first);
-  const matched = await scoreMatched(run, question, facing);
-
   const looked = split.discovery.length > 0 ? split.discovery : split.test;
-  const logits = await meanLogits(run, pick(prompts, looked, 'prompt'), labelsOf(dataset, looked));
+  const classes = classesOf(dataset);
+  const logits = await meanLogits(run, pick(prompts, looked, 'prompt'), labelsOf(dataset, looked), classes);
   const target = await chooseTarget(engine, question, logits);
   const controls = await chooseControls(engine, question, target, middleLogits(logits));
+
+  const discovered = { dataset, seed, prompts, discovery: split.discovery, target, controls };
+  const fitAt = await prepareFits(run, [question.direction], discovered);
+  const fitted = await fitAt(question.direction, site, data);
+  const part = testedPart(question.direction, data, split, fitted?.subspace);
+  const { direction, subspace } = part;
+  const refit = question.direction.kind === 'fit' && !fitted ? question.direction : undefined;
+  const facing = { ...part, direction: isFacing(part, refit) ? direction : facingLabels(data, split.test, direction) };
+  const decodability = measureDecodability(data, split, facing, refit, plan.first);
+  const matched = await scoreMatched(run, question, facing);
 
   const { partners, kinds } = choosePartners(dataset, split.intervened, createRandom(seed, 'partners'));
   const measures = measureDirection(data, split.test, direction);
@@ -88,6 +92,7 @@ export async function runProtocol(
     seed,
     width,
     labels: labelsOf(dataset, split.intervened),
+    classes,
     clusters: clustersOf(dataset, split.intervened),
     activations: split.intervened.map((row) => rowOf(data, row)),
     partners,
@@ -99,9 +104,8 @@ export async function runProtocol(
   const reader = await createMarginReader(run, intervened, target, controls);
   const effects = await measureEffects(reader, sample, dose);
   const gapSign = signOfGap(effects.behaviour.gap);
-  // A dose along a direction that points from label 1 to label 0 asks for the other target.
-  const towards = measures.swing < 0 ? -gapSign : gapSign;
-  const setup = { site, seed, prompts: intervened, direction, ...measures, target, controls, gapSign: towards };
+  const asks = askedWords(data, split.test, direction, target, { swing: measures.swing, gapSign });
+  const setup = { site, seed, prompts: intervened, direction, ...measures, asks, controls };
   const sweep = await measureSweep(run, setup, question.sweep);
   const outcomes = await measureOutcomes(run, intervened, sample, split.intervened, { target, controls }, gapSign);
   const dormancy = await measureDormancy(reader, sample, naturalDifferences(data));
@@ -119,11 +123,12 @@ export async function runProtocol(
     split,
     direction: {
       kind: question.direction.kind,
-      method: fit?.method ?? 'given',
+      method: question.direction.kind === 'fit' ? question.direction.method : 'given',
       ...(question.direction.kind === 'given' &&
         question.direction.source !== undefined && { source: question.direction.source }),
       vector: Array.from(direction),
       ...(subspace.vectors.length > 1 && { basis: subspace.vectors.map((vector) => Array.from(vector)) }),
+      ...(fitted && { search: fitted.search }),
       hash: hashOfNumbers(subspace.vectors.length > 1 ? flattened(subspace) : direction),
       ...measures,
     },
@@ -206,19 +211,36 @@ function checkQuestion(engine: Engine, question: CausalQuestion): void {
       `There is no layer ${question.site.layer}: the model ${id} has layers 0 to ${layers - 1}.`,
     );
   }
-  checkDataset(question.dataset);
-  if (question.structureMatched) checkDataset(question.structureMatched, 'The structure-matched set', 4);
+  const { dataset, structureMatched, classes } = question;
+  checkDataset(dataset, classes);
+  if (!structureMatched) return;
+  checkDataset(structureMatched, classes, 'The structure-matched set', 4);
+  if (classesOf(structureMatched) === classesOf(dataset)) return;
+  throw new CuvetteError(
+    'invalid_input',
+    `The structure-matched set has ${classesOf(structureMatched)} classes, and the dataset ${classesOf(dataset)}. Give rows of the same classes.`,
+  );
+}
+
+/** What was fitted to labels, or is scored between class means, faces the way that it was found. */
+function isFacing({ lines }: TestedPart, refit: unknown): boolean {
+  return lines !== undefined || refit !== undefined;
 }
 
 function startRun(
   engine: Engine,
   context: ProtocolContext,
+  { dataset, direction }: CausalQuestion,
   split: Evidence['split'],
   { first }: NullPlan,
 ): ProtocolRun {
   const { signal } = context;
   const rows = split.intervened.length;
-  const about = 3 * (split.discovery.length + split.test.length) + rows * (4 * first + DOSE_MATCHED + 50);
+  const kinds = classesOf(dataset) + 2;
+  const about =
+    3 * (split.discovery.length + split.test.length) +
+    rows * (kinds * first + DOSE_MATCHED + 50) +
+    fitRuns([direction]);
   let done = 0;
   return {
     engine,
@@ -242,30 +264,17 @@ async function neutralPrompts(run: ProtocolRun, question: CausalQuestion): Promi
   );
 }
 
-/** The distance between the class means of the test half, along the direction and in all, and the mean norm of activations. */
-function measureDirection({ dataset, activations, width }: Labelled, test: readonly number[], direction: Float32Array) {
-  const rows = rowsOf(activations, test, width);
-  const difference = differenceOfMeans(rows, labelsOf(dataset, test));
-  const swing = dot(difference, direction);
-  const length = norm(difference);
-  return {
-    swing,
-    norm: mean(test.map((_, i) => norm(rows.subarray(i * width, (i + 1) * width)))),
-    difference: { length, along: length === 0 ? 0 : (swing / length) ** 2 },
-  };
-}
-
 async function scoreMatched(
   run: ProtocolRun,
   question: CausalQuestion,
-  direction: Float32Array,
+  part: Pick<TestedPart, 'direction' | 'lines'>,
 ): Promise<Evidence['structureMatched']> {
   const { structureMatched: dataset, site, seed } = question;
   if (!dataset) return undefined;
   const texts = dataset.map((row) => row.prompt);
   const prompts = await tokenizeWithPosition(run, texts, site.position);
-  const data = { dataset, activations: await readSite(run, prompts, site), width: direction.length, seed };
-  return scoreRows(data, [...dataset.keys()], direction, 'the structure-matched set');
+  const data = { dataset, activations: await readSite(run, prompts, site), width: part.direction.length, seed };
+  return scoreRows(data, [...dataset.keys()], part, 'the structure-matched set');
 }
 
 export function modelOf(engine: Engine): Evidence['model'] {
@@ -277,19 +286,25 @@ export function summaryOf({
   dataset,
   neutralPrompts: neutral,
   structureMatched,
-}: Pick<CausalQuestion, 'dataset' | 'neutralPrompts' | 'structureMatched'>): Evidence['data'] {
-  const positives = dataset.filter((row) => row.label === 1).length;
+  classes: names,
+}: Pick<CausalQuestion, 'dataset' | 'neutralPrompts' | 'structureMatched' | 'classes'>): Evidence['data'] {
+  const sizes = classSizes(dataset);
+  const [negatives = missing('class', 0), positives = missing('class', 1)] = sizes;
   const count = (keyOf: (row: DatasetRow) => string | undefined) => groupsBy(dataset, keyOf).size;
   return {
     hash: hashOf({ dataset, neutral, structureMatched }),
     rows: dataset.length,
     positives,
-    negatives: dataset.length - positives,
+    negatives,
+    ...((names || sizes.length > 2) && {
+      classes: sizes.map((rows, index) => ({ name: nameOfClass(names, index), rows })),
+    }),
     pairs: count((row) => row.pair),
     templates: count((row) => row.template),
   };
 }
 
-export function middleLogits([a, b]: readonly [Float64Array, Float64Array]): Float64Array {
-  return a.map((value, i) => (value + logitOf(b, i)) / 2);
+/** The mean over classes. */
+export function middleLogits([first = missing('class', 0), ...others]: readonly Float64Array[]): Float64Array {
+  return first.map((value, i) => others.reduce((sum, logits) => sum + logitOf(logits, i), value) / (others.length + 1));
 }

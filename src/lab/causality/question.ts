@@ -2,7 +2,15 @@
 
 import * as z from 'zod';
 
-export const labelSchema = z.union([z.literal(0), z.literal(1)]);
+/** The most classes, and the most dimensions of a subspace. */
+export const MOST_CLASSES = 64;
+
+/** The number of a row's class, from 0. */
+export const labelSchema = z
+  .number()
+  .int()
+  .min(0)
+  .max(MOST_CLASSES - 1);
 
 export const datasetRow = z.object({
   prompt: z.string(),
@@ -27,7 +35,7 @@ export const directionSchema = z.discriminatedUnion('kind', [
     kind: z.literal('given'),
     vector: z.array(z.number()),
     /** Vectors that span a subspace with it, which is tested as one. */
-    others: z.array(z.array(z.number())).max(64).optional(),
+    others: z.array(z.array(z.number())).max(MOST_CLASSES).optional(),
     /** For the record: where it came from. */
     source: z.string().optional(),
     /** Rows of the dataset that it was trained on, by number. They are never tested on. */
@@ -35,21 +43,34 @@ export const directionSchema = z.discriminatedUnion('kind', [
   }),
   z.object({
     kind: z.literal('fit'),
-    method: z.enum(['difference-of-means', 'logistic']),
+    /**
+     * Difference of means: with more than two classes, the span of the differences between all class means. Interchange: the subspace whose component,
+     * swapped between counterfactuals of the discovery half, changes answers most like a swap of everything does.
+     */
+    method: z.enum(['difference-of-means', 'logistic', 'interchange']),
     /** Of the logistic regression, as scikit-learn has it: the inverse of the penalty's weight. 1 by default. */
     c: z.number().positive().optional(),
+    /** Of interchange: the dimensions of the subspace. By default one less than there are classes. */
+    rank: z.number().int().min(1).max(MOST_CLASSES).optional(),
   }),
 ]);
 
 /** Units of a dose: as the residual stream has them, the distance between the class means along the direction, or the mean length of the activation. */
 const doseUnit = z.enum(['absolute', 'swing', 'norm']);
 
+const words = z.array(z.string()).min(1);
+
 export const questionSchema = z.object({
   site: siteSchema,
   direction: directionSchema,
   dataset: z.array(datasetRow),
-  /** Words that the model may say next, each one token. Without them: the two tokens that tell the classes apart best in the discovery half. */
-  target: z.object({ positive: z.array(z.string()).min(1), negative: z.array(z.string()).min(1) }).optional(),
+  /** Names of the classes by their numbers, where they have any. */
+  classes: z.array(z.string()).optional(),
+  /**
+   * Words that the model may say next, each one token: of class 1, of class 0, and of the classes after them. Without them: the tokens that tell each class
+   * apart best in the discovery half.
+   */
+  target: z.object({ positive: words, negative: words, others: z.array(words).optional() }).optional(),
   /** Words whose logits tell a change of temperature. Without them: tokens with base logits like those of the target. */
   controls: z.array(z.string()).optional(),
   /** Plain text that has nothing to do with the question, for the guards. */

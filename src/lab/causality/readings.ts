@@ -55,23 +55,23 @@ export async function meanLogits(
   run: ProtocolRun,
   prompts: readonly number[][],
   labels: ArrayLike<number>,
-): Promise<[Float64Array, Float64Array]> {
+  classes: number,
+): Promise<Float64Array[]> {
   const { vocabulary } = run.engine.describe();
-  const negative = { count: 0, sum: new Float64Array(vocabulary) };
-  const positive = { count: 0, sum: new Float64Array(vocabulary) };
+  const sums = Array.from({ length: classes }, () => ({ count: 0, sum: new Float64Array(vocabulary) }));
   for (const [from, to] of portions(prompts.length, portionOf(vocabulary))) {
     const results = await runChecked(run, { prompts: prompts.slice(from, to), logits: { positions: [-1] } });
     results.forEach((_, i) => {
       const label = labels[from + i] ?? missing('label of prompt', from + i);
-      const own = label === 1 ? positive : negative;
+      const own = sums[label] ?? missing('class', label);
       own.count++;
       addScaled(own.sum, logitsOf(results, i, vocabulary), 0, 1);
     });
   }
-  for (const { count, sum } of [negative, positive]) {
+  for (const { count, sum } of sums) {
     for (let token = 0; token < vocabulary; token++) sum[token] = logitOf(sum, token) / count;
   }
-  return [negative.sum, positive.sum];
+  return sums.map(({ sum }) => sum);
 }
 
 /** The logits of one variant, which must be `count`. */

@@ -1,8 +1,9 @@
 /** Splits rows into a discovery half, which a direction is fitted on, and a test half. Rows of a pair or template stay together. */
 
 import { CuvetteError } from '../../errors.ts';
+import { missing } from '../core/missing.ts';
 import type { Random } from '../statistics/random.ts';
-import { groupsBy, labelsOf, rowAt } from './dataset.ts';
+import { classesOf, groupsBy, labelsOf, rowAt } from './dataset.ts';
 import type { Evidence } from './evidence.ts';
 import type { CausalQuestion, DatasetRow } from './question.ts';
 
@@ -29,17 +30,14 @@ export function splitRows(
     }
     return finish(dataset, 'given', discovery, test, random);
   }
-  if (direction.kind === 'given' && target && !direction.others?.length)
-    return finish(dataset, 'none', [], all, random);
+  const isWhole = direction.kind === 'given' && !direction.others?.length && classesOf(dataset) === 2;
+  if (isWhole && target) return finish(dataset, 'none', [], all, random);
 
   for (const by of ['pair', 'template', 'row'] as const) {
     const halves = halve(dataset, by, random);
     if (halves) return finish(dataset, by, ...halves, random);
   }
-  throw new CuvetteError(
-    'invalid_input',
-    'The rows cannot be split into two halves that have both classes. Give more.',
-  );
+  throw new CuvetteError('invalid_input', 'The rows cannot be split into two halves that have every class. Give more.');
 }
 
 /** Assigns groups, in random order, to the half that has fewer rows of their label. */
@@ -64,8 +62,13 @@ function halve(
 }
 
 function isUsable(dataset: readonly DatasetRow[], rows: readonly number[]): boolean {
-  const positives = rows.filter((row) => rowAt(dataset, row).label === 1).length;
-  return Math.min(positives, rows.length - positives) >= FEWEST;
+  return Math.min(...countsIn(dataset, rows, classesOf(dataset))) >= FEWEST;
+}
+
+/** How many of the rows each class has. */
+function countsIn(dataset: readonly DatasetRow[], rows: readonly number[], classes: number): number[] {
+  const labels = labelsOf(dataset, rows);
+  return Array.from({ length: classes }, (_, label) => labels.filter((one) => one === label).length);
 }
 
 /** The rows, with all other rows of their pairs. */
@@ -97,13 +100,14 @@ function choose(dataset: readonly DatasetRow[], test: number[], random: Random):
   const single = test.filter((row) => rowAt(dataset, row).pair === undefined).map((row) => [row]);
   const groups = [...random.shuffle(pairs), ...random.shuffle(single)];
   const chosen: number[] = [];
-  const room = { 0: INTERVENED / 2, 1: INTERVENED / 2 };
+  const classes = classesOf(dataset);
+  const most = Math.floor(INTERVENED / classes);
+  let taken = countsIn(dataset, [], classes);
   for (const group of groups) {
-    const positives = group.filter((row) => rowAt(dataset, row).label === 1).length;
-    const negatives = group.length - positives;
-    if (room[1] < positives || room[0] < negatives) continue;
-    room[1] -= positives;
-    room[0] -= negatives;
+    const counts = countsIn(dataset, group, classes);
+    const after = taken.map((count, label) => count + (counts[label] ?? missing('class', label)));
+    if (Math.max(...after) > most) continue;
+    taken = after;
     chosen.push(...group);
   }
   return chosen;

@@ -13,6 +13,7 @@ import type { Dose, SweepRow } from './common-evidence.ts';
 import type { Evidence } from './evidence.ts';
 import type { CausalQuestion } from './question.ts';
 import { logitsOf, type ProtocolRun, portionOf, portions, runChecked, type Site } from './readings.ts';
+import type { Token } from './single-tokens.ts';
 import { addAt } from './variants.ts';
 
 /** In units of the mean norm of the activation. */
@@ -26,10 +27,9 @@ export interface SweepSetup {
   direction: Float32Array;
   swing: number;
   norm: number;
-  target: Evidence['target'];
+  /** The tokens that a dose along the direction asks for, and one against it. */
+  asks: Record<'forth' | 'back', readonly Token[]>;
   controls: Evidence['controls'];
-  /** The sign of the natural gap. */
-  gapSign: number;
 }
 
 export async function measureSweep(
@@ -94,8 +94,7 @@ interface Cell {
 
 /** Accumulates the measurements of one dose over prompts. */
 function createCell(setup: SweepSetup, absolute: number, directions: readonly Float32Array[]): Cell {
-  const wanted = absolute * setup.gapSign > 0 ? setup.target.positive : setup.target.negative;
-  const ids = wanted.map((token) => token.id);
+  const ids = setup.asks[absolute > 0 ? 'forth' : 'back'].map((token) => token.id);
   const controls = setup.controls.tokens.map((token) => token.id);
   let [runs, flips, toward, size, changed, explained, relative] = [0, 0, 0, 0, 0, 0, 0];
   return {

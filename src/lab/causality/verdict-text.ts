@@ -36,8 +36,8 @@ const SENTENCES: Partial<Record<VerdictReason, (evidence: Told) => string>> = {
     `The classes cannot be told apart along this direction on rows that it was not found in (AUROC ${toThreeDigits(auroc)}, 95 % interval ${toThreeDigits(interval.low)} to ${toThreeDigits(interval.high)}), so that nothing can be said about its use.`,
   'confounded-structural': ({ structureMatched, decodability }) =>
     `The direction tells the classes apart (AUROC ${toThreeDigits(decodability.auroc)}), but not on the structure-matched set (${toThreeDigits(structureMatched?.auroc ?? missing('AUROC of the structure-matched set'))}): it may read the wording and not the concept.`,
-  'behaviour-not-expressed': ({ behaviour: { gap, interval } }) =>
-    `The model does not answer the two classes differently for certain (gap ${toThreeDigits(gap)} logits, 95 % interval ${toThreeDigits(interval.low)} to ${toThreeDigits(interval.high)}), so that there is no behaviour for the direction to cause.`,
+  'behaviour-not-expressed': ({ behaviour: { gap, interval }, target }) =>
+    `The model does not answer the ${target.others ? '' : 'two '}classes differently for certain (gap ${toThreeDigits(gap)} logits, 95 % interval ${toThreeDigits(interval.low)} to ${toThreeDigits(interval.high)}), so that there is no behaviour for the direction to cause.`,
   'site-locked': ({ interchange: { full } }) =>
     `The direction can be read here, but the behaviour does not pass through this site: swapping the whole activation moves ${effectShare(typeof full === 'number' ? full : full.value)} of it.`,
   'sufficient-and-necessary': ({ steering, interchange, ablation }) =>
@@ -56,13 +56,20 @@ const SENTENCES: Partial<Record<VerdictReason, (evidence: Told) => string>> = {
     `Large doses change what the model says (by ${toThreeDigits(sweep.change)} of its logits), but not this contrast: S = ${effectShare(steering.value)}, I = ${effectShare(interchange.value)}.`,
 };
 
+/** The target words of all classes, as they stand in a sentence. */
+export function choiceBetween({ positive, negative, others }: CommonEvidence['target']): string {
+  const named = (tokens: readonly { text: string }[]) => tokens.map(({ text }) => JSON.stringify(text)).join(', ');
+  if (!others) return `${named(positive)} and ${named(negative)}`;
+  const words = [negative, positive, ...others].map(named);
+  return `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+}
+
 export function limitsOf(
   verdict: VerdictName,
   { site, split, target, data, structureMatched }: CommonEvidence,
 ): string[] {
-  const named = (tokens: { text: string }[]) => tokens.map((token) => JSON.stringify(token.text)).join(', ');
   return [
-    `It is about layer ${site.layer} (${site.head === undefined ? site.place : `${site.place} of head ${site.head}`}) at position ${site.position}, and about the choice between ${named(target.positive)} and ${named(target.negative)} after prompts like the ${split.test.length} tested ones.`,
+    `It is about layer ${site.layer} (${site.head === undefined ? site.place : `${site.place} of head ${site.head}`}) at position ${site.position}, and about the choice between ${choiceBetween(target)} after prompts like the ${split.test.length} tested ones.`,
     ...(verdict === 'undetermined' ? ['That an effect was not found is no proof that there is none.'] : []),
     ...(verdict.startsWith('epiphenomenal')
       ? ['The direction may be read for another choice than this one: only this contrast was tested.']

@@ -9,6 +9,7 @@ import { missing, pick } from '../core/missing.ts';
 import { parsePosition, resolvePositions } from '../core/positions.ts';
 import { captureActs } from '../primitives/capture-acts.ts';
 import type { CaptureDraft, CaptureRecord } from '../store/captures.ts';
+import { classLabels } from './class-labels.ts';
 import { defineHandler } from './handler.ts';
 import { type Layer, layerOf } from './layers.ts';
 import { batchesOf, checkLength, promptsOf, tokenizePrompts } from './prompts.ts';
@@ -17,6 +18,7 @@ import { type LabResources, manifestFor } from './resources.ts';
 export const captureActsHandler = defineHandler(captureActs, async (resources, args, context) => {
   const prompts = promptsOf(args);
   checkLength('labels', args.labels, prompts.length);
+  if (args.labels) classLabels(args.labels);
   checkLength('pair_ids', args.pair_ids, prompts.length);
   checkLength('template_ids', args.template_ids, prompts.length);
   const layers = distinct(args.layers.map((layer) => layerOf(resources, layer)));

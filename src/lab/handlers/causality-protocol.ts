@@ -16,7 +16,7 @@ import type { Probe } from '../store/probes.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
 import { type LabResources, manifestFor } from './resources.ts';
-import { datasetOf, positionIn, seenRows } from './rows.ts';
+import { labelledRows, positionIn, seenRows } from './rows.ts';
 import { targetWords } from './target-words.ts';
 import { verdictAnswer } from './verdict-answer.ts';
 
@@ -66,17 +66,16 @@ async function makeQuestion(
   const length = probe ? norm(probe.direction) : 1;
   const neutral = args.neutral_prompts ?? resources.neutralPrompts;
   const matched = args.structure_matched_capture_id;
+  const rows = labelledRows(capture, args.labels);
   const question: CausalQuestion = {
     site: { ...point, position },
-    direction: probe
-      ? spanDirection([probe, ...others], capture, notes)
-      : { kind: 'fit', method: args.fit ?? 'difference-of-means' },
-    dataset: datasetOf(capture, args.labels),
-    ...targetWords(args),
+    direction: probe ? spanDirection([probe, ...others], capture, notes) : fitOf(args),
+    ...rows,
+    ...targetWords(args, rows),
     ...(args.control_tokens && { controls: args.control_tokens }),
     ...(neutral && { neutralPrompts: [...neutral] }),
     ...(matched !== undefined && {
-      structureMatched: await matchedSet(resources, matched, args.structure_matched_labels),
+      structureMatched: await matchedSet(resources, matched, args.structure_matched_labels, rows.classes),
     }),
     ...(args.feature_name !== undefined && { featureName: args.feature_name }),
     nameRequired: args.require_name,
@@ -123,6 +122,16 @@ function onlyLayer({ id, points }: Capture): string {
   throw new CuvetteError('invalid_input', `The capture ${id} has ${points.join(', ')}. Give layer.`);
 }
 
+/** Fits by difference of means unless told otherwise. Only what is fitted on interchange has a rank to choose. */
+export function fitOf({
+  fit: method = 'difference-of-means',
+  rank,
+}: Pick<Arguments, 'fit' | 'rank'>): CausalQuestion['direction'] {
+  if (rank !== undefined && method !== 'interchange')
+    throw new CuvetteError('invalid_input', `rank is for fit: interchange. By ${method} it follows from the classes.`);
+  return { kind: 'fit', method, ...(rank !== undefined && { rank }) };
+}
+
 type GivenDirection = Extract<CausalQuestion['direction'], { kind: 'given' }>;
 
 /** The direction of a probe, with the rows that it was trained on, which are not tested on. */
@@ -132,9 +141,11 @@ export function probeDirection(probe: Probe, capture: Capture, notes: string[]):
     notes.push(
       `The probe was trained on ${seen.length} of the ${capture.prompts.length} prompts: it is tested on the others.`,
     );
+  const [vector = probe.direction, ...others] = probe.basis ?? [];
   return {
     kind: 'given',
-    vector: Array.from(probe.direction),
+    vector: Array.from(vector),
+    ...(others.length > 0 && { others: others.map((other) => Array.from(other)) }),
     source: `probe ${probe.id}`,
     ...(seen.length > 0 && { trainedOn: seen }),
   };
@@ -150,14 +161,19 @@ function spanDirection(probes: readonly Probe[], capture: Capture, notes: string
   return {
     kind: 'given',
     vector: first.vector,
-    others: others.map(({ vector }) => vector),
+    others: [...(first.others ?? []), ...others.flatMap(({ vector, others: more = [] }) => [vector, ...more])],
     source: `probes ${probes.map(({ id }) => id).join(', ')}`,
     ...(trainedOn.length > 0 && { trainedOn }),
   };
 }
 
-async function matchedSet({ store }: LabResources, captureId: string, labels: Label[] | undefined) {
-  return datasetOf(await store.captures.get(captureId), labels);
+async function matchedSet(
+  { store }: LabResources,
+  captureId: string,
+  labels: Label[] | undefined,
+  classes: readonly string[] | undefined,
+) {
+  return labelledRows(await store.captures.get(captureId), labels, classes).dataset;
 }
 
 /** Converts doses: for callers the unit is the norm of the probe's direction, for the protocol that of the residual stream. */

@@ -1,7 +1,7 @@
 /** Splits rows into those that a probe is trained on and those that it is tested on. Rows of a pair or template stay together. */
 
 import { CuvetteError } from '../../errors.ts';
-import { groupsBy, labelsOf, rowAt } from '../causality/dataset.ts';
+import { classesOf, groupsBy, labelsOf, rowAt } from '../causality/dataset.ts';
 import type { DatasetRow } from '../causality/question.ts';
 import type { Random } from '../statistics/random.ts';
 
@@ -11,10 +11,10 @@ export interface HeldOut {
   heldOut: number[];
 }
 
-/** Splits by pair, by template or by row: the first way that leaves both classes on both sides. */
+/** Splits by pair, by template or by row: the first way that leaves every class on both sides. */
 export function holdOut(dataset: readonly DatasetRow[], share: number, random: Random): HeldOut {
   const all = dataset.map((_, row) => row);
-  if (!hasBothClasses(dataset, all))
+  if (!hasEveryClass(dataset, all))
     throw new CuvetteError(
       'invalid_input',
       `All ${dataset.length} rows have the same label. A probe needs rows of both.`,
@@ -27,17 +27,17 @@ export function holdOut(dataset: readonly DatasetRow[], share: number, random: R
     // A prompt that was trained on does not test, even in another row.
     const seen = new Set(trained.map((row) => rowAt(dataset, row).prompt));
     const heldOut = all.filter((row) => chosen.has(row) && !seen.has(rowAt(dataset, row).prompt));
-    if (hasBothClasses(dataset, heldOut) && hasBothClasses(dataset, trained)) return { by, trained, heldOut };
+    if (hasEveryClass(dataset, heldOut) && hasEveryClass(dataset, trained)) return { by, trained, heldOut };
   }
   throw new CuvetteError(
     'invalid_input',
-    `${dataset.length} rows are too few to train on some and test on others. Give more rows of both classes, or held_out: 0.`,
+    `${dataset.length} rows are too few to train on some and test on others. Give more rows of every class, or held_out: 0.`,
   );
 }
 
 /** Strata of groups; the same share of each is held out. */
 function groupsOf(dataset: readonly DatasetRow[], by: 'pair' | 'template' | 'row'): number[][][] {
-  const single = ([0, 1] as const).map((label) =>
+  const single = Array.from({ length: classesOf(dataset) }, (_, label) =>
     dataset.flatMap((row, number) =>
       row.label === label && (by === 'row' || row[by] === undefined) ? [[number]] : [],
     ),
@@ -59,6 +59,6 @@ function choose(strata: number[][][], wanted: number, random: Random): number[] 
   });
 }
 
-function hasBothClasses(dataset: readonly DatasetRow[], rows: readonly number[]): boolean {
-  return new Set(labelsOf(dataset, rows)).size === 2;
+function hasEveryClass(dataset: readonly DatasetRow[], rows: readonly number[]): boolean {
+  return new Set(labelsOf(dataset, rows)).size === classesOf(dataset);
 }

@@ -30,7 +30,7 @@ export const loadProbeHandler = defineHandler(loadProbe, async (resources, args,
   const layer = layerOf(resources, given);
   const position = args.position ?? file.position ?? USUAL_POSITION;
   parsePosition(position);
-  checkDirection(file.direction, resources, layer);
+  checkDirection(file, resources, layer);
   const probe: Probe = {
     id: args.probe_id,
     modelId: resources.model.id,
@@ -40,11 +40,13 @@ export const loadProbeHandler = defineHandler(loadProbe, async (resources, args,
     sourceUrl: args.source_url ?? file.sourceUrl,
     direction: file.direction,
     bias: args.bias ?? file.bias,
+    ...(file.basis && { basis: file.basis }),
     ...(file.training && { foreignTraining: file.training }),
   };
   await resources.store.probes.save(probe);
   const direction = hashOfNumbers(probe.direction);
-  const inputs = { direction, bias: probe.bias, point: layer.name, position };
+  const basis = probe.basis?.map(hashOfNumbers);
+  const inputs = { direction, bias: probe.bias, ...(basis && { basis }), point: layer.name, position };
   const manifest = await recorded(resources, { tool: loadProbe.name, inputs, outputs: {}, data: null });
   return {
     probe: showProbe(probe),
@@ -84,14 +86,14 @@ function readTorchProbe(path: string): ProbeFile {
   return { ...asFile([]), direction: direction.data, bias: bias ? onlyNumber(path, 'bias', bias.data) : NO_BIAS };
 }
 
-function checkDirection(direction: Float32Array, resources: LabResources, layer: Layer): void {
+function checkDirection({ direction, basis = [] }: ProbeFile, resources: LabResources, layer: Layer): void {
   const width = directionWidth(resources, layer);
   if (direction.length !== width)
     throw new CuvetteError(
       'invalid_input',
       `The probe's direction has ${direction.length} numbers, and ${resources.model.id} is ${width} wide${placeOf(layer)}. It is a probe of another model or place.`,
     );
-  if (direction.some((value) => !Number.isFinite(value)) || norm(direction) === 0)
+  if ([direction, ...basis].some((one) => one.some((value) => !Number.isFinite(value)) || norm(one) === 0))
     throw new CuvetteError('invalid_input', "The probe's direction is zero, or has numbers that are not finite.");
 }
 

@@ -20,7 +20,7 @@ import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
 import { tokenizePrompts } from './prompts.ts';
 import { type LabResources, recorded } from './resources.ts';
-import { datasetOf } from './rows.ts';
+import { twoClassRows } from './rows.ts';
 import { targetWords } from './target-words.ts';
 
 /** Positions from the end, where none are given. */
@@ -35,7 +35,7 @@ type Arguments = z.output<typeof patchMap.input>;
 export const patchMapHandler = defineHandler(patchMap, async (resources, args, context) => {
   const { engine, model } = resources;
   const capture = await resources.store.captures.get(args.capture_id);
-  const dataset = datasetOf(capture, undefined);
+  const dataset = twoClassRows(capture, undefined, patchMap.name);
   const discovery = discoveryOf(dataset, args.seed);
   const pairs = pairsOf(dataset, discovery).slice(0, args.max_pairs);
   if (pairs.length === 0)
@@ -47,8 +47,8 @@ export const patchMapHandler = defineHandler(patchMap, async (resources, args, c
   const prompts = pick(all, pairs.flat(), 'prompt');
   const run = { engine, signal: context.signal, advance: advancing(context) };
   const known = pick(all, discovery, 'prompt');
-  const question: CausalQuestion = { ...questionOf(dataset, args.seed), ...targetWords(args) };
-  const target = await chooseTarget(engine, question, await meanLogits(run, known, labelsOf(dataset, discovery)));
+  const question: CausalQuestion = { ...questionOf(dataset, args.seed), ...targetWords(args, { dataset }) };
+  const target = await chooseTarget(engine, question, await meanLogits(run, known, labelsOf(dataset, discovery), 2));
   const plan: PatchPlan = {
     prompts,
     pairs: pairs.map((_, i) => [2 * i, 2 * i + 1] as const),

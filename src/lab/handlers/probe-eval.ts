@@ -17,7 +17,7 @@ import type { Probe } from '../store/probes.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
 import { recorded } from './resources.ts';
-import { datasetOf, labelsFor, positionIn, seenRows } from './rows.ts';
+import { labelsFor, positionIn, seenRows, twoClassRows } from './rows.ts';
 import { separationOf } from './separation.ts';
 
 /** How many scores an answer has by default. */
@@ -38,7 +38,7 @@ export const probeEvalHandler = defineHandler(probeEval, async (resources, args,
   const rows = capture.rows(layer.name, positionFor(probe, capture, notes));
   const scored = createScorer(rows, capture.width)(probe.direction);
   const scores = scored.values.map((score) => score + probe.bias);
-  const dataset = labelsFor(capture, args.labels) ? datasetOf(capture, args.labels) : undefined;
+  const dataset = labelsFor(capture, args.labels) ? twoClassRows(capture, args.labels, probeEval.name) : undefined;
   const evaluated = rowsToEvaluate(probe, capture, args.include_training_rows, notes);
   context.signal.throwIfAborted();
 
@@ -49,7 +49,12 @@ export const probeEvalHandler = defineHandler(probeEval, async (resources, args,
     notes.push(
       'For the calibration, scores were taken for log odds; a probe from elsewhere may mean something else by them.',
     );
-  const calibration = dataset && separation ? calibrationOf(dataset, evaluated.rows, scores, probe) : null;
+  const calibration =
+    dataset && separation && !probe.training?.classes ? calibrationOf(dataset, evaluated.rows, scores, probe) : null;
+  if (probe.basis)
+    notes.push(
+      `The probe is a subspace of ${probe.basis.length} dimensions: scores are along the line between its class means.`,
+    );
   const isShortened = !all_scores && scores.length > MOST_SCORES;
   if (isShortened) notes.push(`scores has the first ${MOST_SCORES} of ${scores.length}. all_scores: true gives all.`);
 

@@ -7,6 +7,7 @@ import { hashOf } from '../core/manifest.ts';
 import { parsePosition } from '../core/positions.ts';
 import type { Capture, Label } from '../store/captures.ts';
 import type { Probe } from '../store/probes.ts';
+import { checkTwoClasses, classLabels } from './class-labels.ts';
 import { checkLength } from './prompts.ts';
 
 /** The wanted position, or the only one of the capture. */
@@ -24,15 +25,34 @@ export function labelsFor(capture: Capture, given: Label[] | undefined): Label[]
   return given ?? capture.labels;
 }
 
-export function datasetOf(capture: Capture, given: Label[] | undefined): DatasetRow[] {
+/** Rows with names of their classes, if labels are names. */
+export interface LabelledRows {
+  dataset: DatasetRow[];
+  classes?: string[];
+}
+
+/** `known` are the names that classes have elsewhere. */
+export function labelledRows(capture: Capture, given: Label[] | undefined, known?: readonly string[]): LabelledRows {
   const labels = labelsFor(capture, given);
   if (!labels)
     throw new CuvetteError(
       'invalid_input',
-      `The capture ${capture.id} has no labels. Give labels: 0 or 1 for each row.`,
+      `The capture ${capture.id} has no labels. Give labels: 0 or 1 for each row, or the names of classes.`,
     );
   const { pairs, templates } = capture;
-  return makeDataset(capture.prompts, labels, { ...(pairs && { pairs }), ...(templates && { templates }) });
+  const { labels: numbers, names } = classLabels(labels, known);
+  const dataset = makeDataset(capture.prompts, numbers, { ...(pairs && { pairs }), ...(templates && { templates }) });
+  return { dataset, ...(names && { classes: names }) };
+}
+
+/** For a tool that compares two classes. */
+export function twoClassRows(capture: Capture, given: Label[] | undefined, tool: string): DatasetRow[] {
+  const { dataset } = labelledRows(capture, given);
+  checkTwoClasses(
+    dataset.map(({ label }) => label),
+    tool,
+  );
+  return dataset;
 }
 
 /** Rows whose prompts the probe was trained on. */

@@ -1,7 +1,10 @@
 /** Computes the AUROC of scores with its bootstrap interval. */
 
 import { clustersOf, labelsOf } from '../causality/dataset.ts';
+import type { Labelled } from '../causality/decodability.ts';
 import type { DatasetRow } from '../causality/question.ts';
+import { separateClasses } from '../causality/several-classes.ts';
+import type { ClassLine } from '../causality/tested-part.ts';
 import { pick } from '../core/missing.ts';
 import { auroc } from '../statistics/auroc.ts';
 import { bootstrapInterval } from '../statistics/bootstrap.ts';
@@ -23,4 +26,15 @@ export function separationOf(
   const random = createRandom(seed, 'bootstrap of the AUROC');
   const { low, high } = bootstrapInterval(clustersOf(dataset, chosen), statistic, BOOTSTRAPS, random);
   return { auroc: auroc(picked, labels, resolution), interval: [low, high] };
+}
+
+/** The mean AUROC over pairs of classes, each along the line between their means. */
+export function separationOfClasses(
+  data: Labelled,
+  chosen: readonly number[],
+  direction: Float32Array,
+  lines: readonly ClassLine[],
+): { auroc: number; interval: [number, number] } {
+  const { auroc: value, interval } = separateClasses(data, chosen, { direction, lines }, BOOTSTRAPS, 'the AUROC');
+  return { auroc: value, interval: [interval.low, interval.high] };
 }

@@ -13,6 +13,7 @@ export function showProbe(probe: Probe): z.output<typeof shownProbe> {
     position: probe.position,
     license: probe.license,
     source_url: probe.sourceUrl,
+    ...(probe.basis && { rank: probe.basis.length }),
     training: probe.training ? training : (probe.foreignTraining ?? null),
   };
 }

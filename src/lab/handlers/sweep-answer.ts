@@ -1,6 +1,7 @@
 /** Formats the record of a sweep as an answer: the maps, the picture, and the best sites with the arguments that ask the protocol there. */
 
 import type * as z from 'zod';
+import { byClass, nameOfClass } from '../causality/classes.ts';
 import { missing, pick } from '../core/missing.ts';
 import type { sweep } from '../primitives/sweep.ts';
 import { drawSweep } from '../report/site-map.ts';
@@ -9,7 +10,7 @@ import { cellState } from '../site-sweep/conclude.ts';
 import { mapsOf } from '../site-sweep/maps.ts';
 import type { SweepCell, SweepRecord } from '../site-sweep/sweep-record.ts';
 import { shownPoint } from './layers.ts';
-import { ends } from './verdict-answer.ts';
+import { ends, targetAnswer } from './verdict-answer.ts';
 
 type Answer = Omit<z.output<typeof sweep.output>, 'record' | 'record_file' | 'notes' | 'manifest_sha256'>;
 
@@ -47,11 +48,7 @@ export function sweepAnswer(record: SweepRecord, captureId: string): Answer {
       protocol: protocolArguments(record, cell, captureId),
     })),
     behaviour_gap: evidence.behaviour.gap,
-    target: {
-      positive: target.positive.map(({ text }) => text),
-      negative: target.negative.map(({ text }) => text),
-      chosen: target.chosen,
-    },
+    target: targetAnswer(target, record.question.classes),
     n_samples: evidence.split.test.length,
     family: multiplicity.question,
     multiplicity: {
@@ -66,7 +63,7 @@ export function sweepAnswer(record: SweepRecord, captureId: string): Answer {
 
 /** The same question, at one site, to the protocol. */
 function protocolArguments(
-  { question: { directions, target, seed } }: SweepRecord,
+  { question: { directions, target, classes, seed } }: SweepRecord,
   { site, direction: name }: SweepCell,
   captureId: string,
 ): Record<string, unknown> {
@@ -75,10 +72,21 @@ function protocolArguments(
     capture_id: captureId,
     layer: shownPoint(site),
     position: site.position,
-    ...(direction.kind === 'fit' ? { fit: direction.method } : { probe_id: name }),
-    ...(target && { positive_tokens: target.positive, negative_tokens: target.negative }),
+    ...(direction.kind === 'fit'
+      ? { fit: direction.method, ...(direction.rank !== undefined && { rank: direction.rank }) }
+      : { probe_id: name }),
+    ...(target && wordArguments(target, classes)),
     seed,
   };
+}
+
+function wordArguments(
+  target: NonNullable<SweepRecord['question']['target']>,
+  names: readonly string[] | undefined,
+): Record<string, unknown> {
+  if (!names && !target.others) return { positive_tokens: target.positive, negative_tokens: target.negative };
+  const words = byClass(target).map((own, label) => [nameOfClass(names, label), own]);
+  return { class_tokens: Object.fromEntries(words) };
 }
 
 function rounded(value: number): number {

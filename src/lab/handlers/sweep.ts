@@ -10,11 +10,11 @@ import { concludeSweep } from '../site-sweep/conclude.ts';
 import { runSweep } from '../site-sweep/run-sweep.ts';
 import type { SweepQuestion, SweepRecord } from '../site-sweep/sweep-record.ts';
 import type { Capture } from '../store/captures.ts';
-import { probeDirection, progressIn } from './causality-protocol.ts';
+import { fitOf, probeDirection, progressIn } from './causality-protocol.ts';
 import { defineHandler } from './handler.ts';
 import { layerOf } from './layers.ts';
 import { type LabResources, manifestFor } from './resources.ts';
-import { datasetOf } from './rows.ts';
+import { labelledRows } from './rows.ts';
 import { sweepAnswer } from './sweep-answer.ts';
 import { targetWords } from './target-words.ts';
 
@@ -48,25 +48,26 @@ async function makeSweepQuestion(resources: LabResources, args: Arguments, notes
   const capture = await resources.store.captures.get(args.capture_id);
   const layers = args.layers ?? Array.from({ length: resources.model.layers }, (_, layer) => layer);
   const positions = args.positions?.map(parsePosition) ?? capture.positions.map(({ position }) => position);
+  const rows = labelledRows(capture, undefined);
   return {
     sites: layers.flatMap((layer) => positions.map((position) => ({ ...layerOf(resources, layer).point, position }))),
     directions: await directionsOf(resources, args, capture, notes),
-    dataset: datasetOf(capture, undefined),
-    ...targetWords(args),
+    ...rows,
+    ...targetWords(args, rows),
     seed: args.seed,
   };
 }
 
 async function directionsOf(
   { store }: LabResources,
-  { fit, probe_ids = [] }: Arguments,
+  { fit, rank, probe_ids = [] }: Arguments,
   capture: Capture,
   notes: string[],
 ): Promise<SweepQuestion['directions']> {
   const probes = await Promise.all(probe_ids.map((id) => store.probes.get(id)));
   const method = fit ?? (probes.length === 0 ? 'difference-of-means' : undefined);
   return [
-    ...(method ? [{ name: method, direction: { kind: 'fit' as const, method } }] : []),
+    ...(method ? [{ name: method, direction: fitOf({ fit: method, rank }) }] : []),
     ...probes.map((probe) => ({ name: probe.id, direction: probeDirection(probe, capture, notes) })),
   ];
 }

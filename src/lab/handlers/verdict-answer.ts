@@ -1,15 +1,18 @@
 /** Formats the record of a protocol run as an answer: the numbers that the verdict rests on, without the long lists. */
 
 import type * as z from 'zod';
+import { byClass, nameOfClass } from '../causality/classes.ts';
 import type { SweepRow } from '../causality/common-evidence.ts';
 import { rowAt } from '../causality/dataset.ts';
 import { isSaturated } from '../causality/decide.ts';
 import { stateOf } from '../causality/effect-states.ts';
 import type { Effect, Evidence } from '../causality/evidence.ts';
 import type { ProtocolRecord } from '../causality/verdict.ts';
+import { missing } from '../core/missing.ts';
 import type { causalityProtocol } from '../primitives/causality-protocol.ts';
 import type { Interval } from '../statistics/bootstrap.ts';
 import { mean } from '../statistics/summary.ts';
+import { shownLabel } from './class-labels.ts';
 
 type Answer = Omit<z.output<typeof causalityProtocol.output>, 'record' | 'record_file' | 'notes' | 'manifest_sha256'>;
 
@@ -17,6 +20,7 @@ type Answer = Omit<z.output<typeof causalityProtocol.output>, 'record' | 'record
 export function verdictAnswer({ question, evidence, verdict }: ProtocolRecord, length: number): Answer {
   const { decodability, sweep, target, split, naming, structureMatched, multiplicity } = evidence;
   const rows = [...sweep.rows, ...sweep.asked];
+  const { search } = evidence.direction;
   const baselines = {
     random_direction_mean: decodability.random.mean,
     random_direction_quantile_95: decodability.random.high,
@@ -36,12 +40,11 @@ export function verdictAnswer({ question, evidence, verdict }: ProtocolRecord, l
     auroc_gap: decodability.auroc - baselines.strongest_baseline_mean,
     n_samples: split.test.length,
     rank: evidence.direction.basis?.length ?? 1,
+    ...(search && {
+      fitted: { recovered: search.recovered, axes: search.axes, n_samples: search.rows, steps: search.steps },
+    }),
     behaviour_gap: evidence.behaviour.gap,
-    target: {
-      positive: target.positive.map(({ text }) => text),
-      negative: target.negative.map(({ text }) => text),
-      chosen: target.chosen,
-    },
+    target: targetAnswer(target, question.classes),
     effects: {
       steering: tested(evidence.steering),
       interchange: tested(evidence.interchange),
@@ -121,14 +124,23 @@ function tested(effect: Effect) {
 }
 
 /** What the model says next, before and after. */
-function examplesOf({ dataset }: ProtocolRecord['question'], { examples }: Evidence): Answer['examples'] {
+function examplesOf({ dataset, classes }: ProtocolRecord['question'], { examples }: Evidence): Answer['examples'] {
   return examples.map(({ row, before, component, whole }) => ({
     prompt: rowAt(dataset, row).prompt,
-    label: rowAt(dataset, row).label,
+    label: shownLabel(rowAt(dataset, row).label, classes),
     says: before.text,
     says_with_component_swapped: component.text,
     says_with_all_swapped: whole.text,
   }));
+}
+
+/** By class, where there are more than two or they have names. */
+export function targetAnswer(target: Evidence['target'], names: readonly string[] | undefined): Answer['target'] {
+  const words = byClass(target).map((tokens) => tokens.map(({ text }) => text));
+  const [negative = missing('class', 0), positive = missing('class', 1)] = words;
+  if (!names && words.length === 2) return { positive, negative, chosen: target.chosen };
+  const classes = Object.fromEntries(words.map((own, label) => [nameOfClass(names, label), own]));
+  return { classes, chosen: target.chosen };
 }
 
 export function ends({ low, high }: Interval): number[] {

@@ -26,16 +26,16 @@ export const causalityProtocol = definePrimitive({
     probe_id: z.string().max(200).optional().describe('The direction; or fit.'),
     with_probe_ids: z.array(z.string()).max(64).optional().describe('More: tests the span of all.'),
     capture_id: fields.captureId,
-    labels: fields.labels.optional().describe("0 or 1 a prompt; default: the capture's."),
-    fit: z.enum(['difference-of-means', 'logistic']).optional().describe('Finds the direction in half of the data.'),
+    labels: fields.labels.optional().describe("Default: the capture's."),
+    fit: fields.fit.optional().describe('Finds the direction in half of the data.'),
+    rank: fields.rank,
     layer: fields.layer.optional(),
     position: fields.position.optional(),
-    positive_tokens: z
-      .array(z.string())
-      .max(100)
+    positive_tokens: fields.words
       .optional()
       .describe('Next tokens that label 1 makes likelier; default: found in the data.'),
-    negative_tokens: z.array(z.string()).max(100).optional().describe('For label 0.'),
+    negative_tokens: fields.words.optional().describe('For label 0.'),
+    class_tokens: fields.classTokens,
     control_tokens: z.array(z.string()).max(1000).optional().describe('They tell a change of temperature.'),
     neutral_prompts: z.array(z.string()).max(1000).optional().describe('Unrelated text.'),
     alpha_sweep: z.array(z.number()).min(1).max(50).optional().describe('Default: ±0.5, 1, 2 residual norms.'),
@@ -68,8 +68,10 @@ export const causalityProtocol = definePrimitive({
     n_samples: z.number(),
     /** Dimensions of what was tested: 1 for a direction. */
     rank: z.number(),
+    /** Of fit: interchange, in the discovery half: the share of the behaviour that swapping the subspace recovers there. */
+    fitted: z.object({ recovered: z.number(), axes: z.number(), n_samples: z.number(), steps: z.number() }).optional(),
     behaviour_gap: z.number(),
-    target: z.object({ positive: z.array(z.string()), negative: z.array(z.string()), chosen: z.string() }),
+    target: fields.shownTarget,
     effects: z.object({
       steering: tested,
       interchange: tested,
@@ -84,7 +86,7 @@ export const causalityProtocol = definePrimitive({
     examples: z.array(
       z.object({
         prompt: z.string(),
-        label: z.number(),
+        label: z.union([z.number(), z.string()]),
         says: z.string(),
         says_with_component_swapped: z.string(),
         says_with_all_swapped: z.string(),

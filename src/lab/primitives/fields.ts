@@ -4,7 +4,12 @@ import * as z from 'zod';
 
 export const layer = z.union([z.number(), z.string()]);
 export const position = z.union([z.number(), z.string()]);
-export const labels = z.array(z.literal([0, 1]));
+/** Numbers of classes, or names. */
+export const labels = z.array(z.union([z.number(), z.string()]));
+export const words = z.array(z.string()).max(100);
+export const fit = z.enum(['difference-of-means', 'logistic', 'interchange']);
+export const rank = z.number().int().min(1).max(64).optional().describe('Dimensions, for interchange.');
+export const classTokens = z.record(z.string(), words).optional().describe('In place of both, by class.');
 export const seed = z.number().int().min(0).max(0xffff_ffff).default(0);
 export const identifier = z.string().regex(/^[\w.-]{1,100}$/, 'expected letters, digits, _, . and -');
 export const captureId = z.string().max(100);
@@ -18,6 +23,14 @@ export const interval = z.array(z.number()).nullable();
 export const notes = z.array(z.string());
 export const shownLayer = z.union([z.number(), z.string()]);
 
+/** Of two classes, and of more or of those with names. */
+export const shownTarget = z.object({
+  positive: z.array(z.string()).optional(),
+  negative: z.array(z.string()).optional(),
+  classes: z.record(z.string(), z.array(z.string())).optional(),
+  chosen: z.string(),
+});
+
 /** Never with its direction. */
 export const shownProbe = z.object({
   id: z.string(),
@@ -26,5 +39,7 @@ export const shownProbe = z.object({
   position: z.union([z.number(), z.string()]),
   license: z.string().nullable(),
   source_url: z.string().nullable(),
+  /** Of a subspace of several dimensions. */
+  rank: z.number().optional(),
   training: z.record(z.string(), z.unknown()).nullable(),
 });

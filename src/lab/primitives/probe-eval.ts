@@ -14,7 +14,7 @@ export const probeEval = definePrimitive({
   input: z.object({
     probe_id: z.string().max(200).describe('See list_probes.'),
     capture_id: fields.captureId,
-    labels: fields.labels.optional().describe("0 or 1 a row; default: the capture's."),
+    labels: fields.labels.optional().describe("Default: the capture's."),
     layer: fields.layer.optional(),
     include_training_rows: z.boolean().default(false),
     n_random: z.number().int().min(0).max(10_000).default(199).describe('Random directions.'),

@@ -95,7 +95,7 @@ const LEGEND =
   'Blue line and band: the direction, with its 95 % interval; a tick for each prompt. Grey: what is natural along random directions. ' +
   'Dotted: none and all of what the model does by itself. Hollow: flips toward the target.';
 
-function scoresPanel(box: Box, { decodability }: Evidence): Markup {
+function scoresPanel(box: Box, { decodability, data }: Evidence): Markup {
   const { auroc, interval, scores, labels } = decodability;
   return classesPanel(box, {
     title: 'Decodable? Held-out scores',
@@ -103,17 +103,24 @@ function scoresPanel(box: Box, { decodability }: Evidence): Markup {
     label: 'projection on the direction',
     values: scores,
     labels,
+    names: severalNames(data),
   });
 }
 
-function marginsPanel(box: Box, { behaviour }: Evidence): Markup {
+function marginsPanel(box: Box, { behaviour, data }: Evidence): Markup {
   return classesPanel(box, {
     title: 'What the model does by itself',
     result: `natural gap G = ${formatShort(behaviour.gap)} ${formatShortInterval(behaviour.interval)}`,
-    label: 'logit(positive) \u2212 logit(negative)',
+    label: severalNames(data) ? 'logit(own class) \u2212 mean of the others' : 'logit(positive) \u2212 logit(negative)',
     values: behaviour.margins,
     labels: behaviour.labels,
+    names: severalNames(data),
   });
+}
+
+/** Of more than two classes. */
+function severalNames({ classes }: Evidence['data']): string[] | undefined {
+  return classes && classes.length > 2 ? classes.map(({ name }) => name) : undefined;
 }
 
 function effectPanels(boxes: readonly (Box | undefined)[], { steering, interchange, ablation }: Evidence): Content {

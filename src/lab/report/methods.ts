@@ -2,6 +2,7 @@
 
 import type { Evidence } from '../causality/evidence.ts';
 import { LEAST_GAP } from '../causality/thresholds.ts';
+import { choiceBetween } from '../causality/verdict-text.ts';
 import { formatCount, formatNumber, formatP, formatPercent } from './numbers.ts';
 
 export interface Method {
@@ -25,7 +26,7 @@ export function methodsOf(evidence: Evidence): Method[] {
 
 function dataText({ data, split }: Evidence): string {
   const made = [
-    `${formatCount(data.rows)} prompts, ${formatCount(data.positives)} with label 1 and ${formatCount(data.negatives)} with label 0`,
+    `${formatCount(data.rows)} prompts, ${classesText(data)}`,
     data.pairs > 0 && `in ${formatCount(data.pairs)} pairs`,
     data.templates > 0 && `of ${formatCount(data.templates)} templates`,
   ];
@@ -44,32 +45,49 @@ function dataText({ data, split }: Evidence): string {
   return `${made.filter(Boolean).join(', ')}. ${divided} All that follows was measured on the test half.${fewer}`;
 }
 
-function subspaceText(rank: number | undefined): string {
-  if (rank === undefined) return '';
+function classesText({ classes, positives, negatives }: Evidence['data']): string {
+  if (!classes) return `${formatCount(positives)} with label 1 and ${formatCount(negatives)} with label 0`;
+  return `of ${formatCount(classes.length)} classes (${classes.map(({ name, rows }) => `${name}: ${formatCount(rows)}`).join(', ')})`;
+}
+
+function subspaceText({ direction: { basis }, target }: Evidence): string {
+  if (!basis) return '';
+  const rank = basis.length;
   return (
     ` A subspace of ${formatCount(rank)} dimensions, tested as one: its component is swapped, ablated and moved to the class means as a whole, and random subspaces have as many dimensions. ` +
-    'Scores, the doses of the sweep and what follows are along the line between the class means of the discovery half in it.'
+    (target.others
+      ? 'AUROCs are along the lines between the class means of the discovery half in it; the scores that are shown, the doses of the sweep and what follows are along the line on which those lie furthest apart.'
+      : 'Scores, the doses of the sweep and what follows are along the line between the class means of the discovery half in it.')
   );
 }
 
-function directionText({ direction }: Evidence): string {
+function fitText({ direction: { method, search } }: Evidence): string {
+  if (!search) return `Fitted on the discovery half, by ${method.replaceAll('-', ' ')}.`;
+  return (
+    `Fitted on the discovery half, on interchange: among ${formatCount(search.axes)} axes (the differences between the class means, and the leading principal components of differences between counterfactuals), the subspace whose component, swapped, changes the contrast of ${formatCount(search.rows)} rows most nearly as the counterfactual has it, by least squares. ` +
+    `Gradients were finite differences; ${formatCount(search.steps)} steps with ${formatCount(search.runs)} runs. It recovers ${formatNumber(search.recovered)} of the behaviour there; I below is what it recovers in rows that it was not fitted on.`
+  );
+}
+
+function directionText(evidence: Evidence): string {
+  const { direction } = evidence;
   const made =
     direction.kind === 'fit'
-      ? `Fitted on the discovery half, by ${direction.method.replaceAll('-', ' ')}.`
-      : `Given${direction.source ? ` (${direction.source})` : ''}, and not changed.${subspaceText(direction.basis?.length)}`;
+      ? fitText(evidence)
+      : `Given${direction.source ? ` (${direction.source})` : ''}, and not changed.`;
   return (
-    `${made} In the test half, the class means lie ${formatNumber(direction.swing)} apart along it, where activations have a mean length of ${formatNumber(direction.norm)}; ` +
+    `${made}${subspaceText(evidence)} In the test half, the class means lie ${formatNumber(direction.swing)} apart along it, where activations have a mean length of ${formatNumber(direction.norm)}; ` +
     `${formatPercent(direction.difference.along)} of the squared distance between the class means lies along it.`
   );
 }
 
 function decodabilityText({ decodability, data }: Evidence): string {
-  const { bootstraps, permutation, random, controlTask } = decodability;
+  const { bootstraps, permutation, random, controlTask, between } = decodability;
   const paired = data.pairs > 0;
   return (
-    `AUROC of the projections of test rows (two that are closer than ${Number(decodability.resolution.toPrecision(2))} count in proportion to how far they are apart), with a 95 % percentile interval from ${formatCount(bootstraps)} bootstrap samples${paired ? ', pairs drawn as a whole' : ', each class by itself'}. ` +
+    `${between ? `Mean AUROC over the ${formatCount(between.length)} pairs of classes (Hand and Till), each of the projections of their test rows on the line between their means` : 'AUROC of the projections of test rows'} (two that are closer than ${Number(decodability.resolution.toPrecision(2))} count in proportion to how far they are apart), with a 95 % percentile interval from ${formatCount(bootstraps)} bootstrap samples${paired ? ', pairs drawn as a whole' : ', each class by itself'}. ` +
     `Null hypothesis: labels say nothing about activations. ${formatCount(permutation.null.length)} permutations of the labels${paired ? ' within pairs' : ''}` +
-    `${permutation.refitted ? ', in both halves, the direction fitted anew each time' : ''}; p = (1 + number at least as high) / (1 + number of permutations). ` +
+    `${permutation.refitted ? ', in both halves, the direction fitted anew each time' : ', of the test half alone'}; p = (1 + number at least as high) / (1 + number of permutations). ` +
     `${formatCount(random.null.length)} random directions were scored on the same activations, each the better way round. ` +
     `The control task gives labels that mean nothing${paired ? ', the same to both rows of a pair, to be learned from one and told of the other' : ''}; ` +
     `selectivity is by how much the direction does better than a direction fitted to them (mean of ${formatCount(controlTask.tasks)} tasks).`
@@ -78,14 +96,20 @@ function decodabilityText({ decodability, data }: Evidence): string {
 
 function behaviourText({ target }: Evidence): string {
   const words = (tokens: readonly { text: string }[]) => tokens.map(({ text }) => JSON.stringify(text)).join(', ');
+  const least = ` (of ${LEAST_GAP} logits, where |G| is less: there is no verdict then, and no share of next to nothing).`;
   const chosen =
     target.chosen === 'discovery'
       ? ', the tokens whose mean logits differ most between the classes in the discovery half'
       : '';
+  if (target.others)
+    return (
+      `Margin m of a class = mean logit of its words \u2212 mean of the other classes', at the last position${chosen}; the words are ${choiceBetween(target)}. ` +
+      `Natural gap G = mean over the prompts of the margin of their own class, all classes with equal weight. Effects are shares of G${least}`
+    );
   return (
     `Margin m = mean logit of ${words(target.positive)} \u2212 mean logit of ${words(target.negative)} at the last position${chosen}. ` +
     'Natural gap G = mean of s·m over the prompts, s = +1 for label 1 and \u22121 for label 0, both classes with equal weight. Effects are shares of G' +
-    ` (of ${LEAST_GAP} logits, where |G| is less: there is no verdict then, and no share of next to nothing).`
+    least
   );
 }
 
@@ -103,16 +127,20 @@ function normalisationText({ controls, temperature }: Evidence): string {
   );
 }
 
-function interventionsText({ steering, interchange }: Evidence): string {
+function interventionsText({ steering, interchange, target }: Evidence): string {
   const { pair, template, any } = interchange.partners;
   const partners = [
-    pair > 0 && `${formatCount(pair)} with the other row of their pair`,
+    pair > 0 && `${formatCount(pair)} with ${target.others ? 'another' : 'the other'} row of their pair`,
     template > 0 && `${formatCount(template)} with a row of the same template`,
-    any > 0 && `${formatCount(any)} with any row of the other label`,
+    any > 0 && `${formatCount(any)} with any row of ${target.others ? 'another' : 'the other'} label`,
   ];
+  const steered = target.others
+    ? 'from the middle of the class means, the component is moved to the mean of each class; S = mean over classes of the margin of the class at its mean / G'
+    : `from the middle between the class means, the component is moved by half of the class swing (${formatNumber(steering.dose.absolute)}) to the mean of either class; S = mean of (m(+) \u2212 m(\u2212)) / 2 / G`;
+  const margins = target.others ? "contrasts between the words of both rows' classes" : "two rows' margins";
   return (
-    `Steering S: from the middle between the class means, the component is moved by half of the class swing (${formatNumber(steering.dose.absolute)}) to the mean of either class; S = mean of (m(+) \u2212 m(\u2212)) / 2 / G, which is 1 for a full mediator. A further step of that length beyond the mean of a prompt's own class moves ${formatNumber(steering.saturation.beyond)}, where the step to it moved ${formatNumber(steering.saturation.within)}: with less than half, the read-out saturates, and S needs no size. ` +
-    `Interchange I: only the component along the direction is taken from a counterfactual row (${partners.filter(Boolean).join(', ')}); I = the share of the difference between the two rows' margins (on average, of ${2 * LEAST_GAP} logits at least) that this recovers. ` +
+    `Steering S: ${steered}, which is 1 for a full mediator. A further step of that length beyond the mean of a prompt's own class moves ${formatNumber(steering.saturation.beyond)}, where the step to it moved ${formatNumber(steering.saturation.within)}: with less than half, the read-out saturates, and S needs no size. ` +
+    `Interchange I: only the component along the direction is taken from a counterfactual row (${partners.filter(Boolean).join(', ')}); I = the share of the difference between the ${margins} (on average, of ${2 * LEAST_GAP} logits at least) that this recovers. ` +
     'The references are the interchange of the whole activation, and of all but the direction. ' +
     'Ablation N: the component along the direction is set to the middle between the class means; N = 1 \u2212 G after / G. S and I test sufficiency, N necessity. 95 % percentile intervals by bootstrap, as above, expanded for the number of pairs.'
   );

@@ -11,11 +11,19 @@ import { binned, bulkOf, type Domain, domainOf } from './scale.ts';
 
 const BINS = 36;
 
-/** What a direction, or the model itself, gives each prompt: one class above the line, the other below. */
-export function classesPanel(
-  box: Box,
-  shown: { title: string; result: string; label: string; values: readonly number[]; labels: readonly number[] },
-): Markup {
+interface ClassesShown {
+  title: string;
+  result: string;
+  label: string;
+  values: readonly number[];
+  labels: readonly number[];
+  /** Where there are more than two. */
+  names?: readonly string[] | undefined;
+}
+
+/** What a direction, or the model itself, gives each prompt: one class above the line, the other below; more than two one above another. */
+export function classesPanel(box: Box, shown: ClassesShown): Markup {
+  if (shown.names) return severalClassesPanel(box, shown, shown.names);
   const of = (label: number) => shown.values.filter((_, index) => shown.labels[index] === label);
   const domain = domainOf(shown.values);
   const axes = { title: shown.title, result: shown.result, x: { domain, label: shown.label } };
@@ -43,6 +51,27 @@ export function classesPanel(
     markup`<text class="tick positive-text" x="${plot.left}" y="${plot.top + 8}">label 1</text>
 <text class="tick negative-text" x="${plot.left}" y="${plot.bottom - 4}">label 0</text>`,
   ]);
+}
+
+/** The last class at the top. */
+function severalClassesPanel(box: Box, shown: ClassesShown, names: readonly string[]): Markup {
+  const domain = domainOf(shown.values);
+  const axes = { title: shown.title, result: shown.result, x: { domain, label: shown.label } };
+  const plot = plotOf(box, axes);
+  const room = (plot.bottom - plot.top) / names.length;
+  const of = (label: number) => shown.values.filter((_, index) => shown.labels[index] === label);
+  const counts = names.map((_, label) => binned(of(label), domain, BINS));
+  const highest = Math.max(1, ...counts.flat());
+  const rows = counts.map((heights, label) => {
+    const floor = plot.bottom - label * room;
+    const bars = heights.map((count, bin) => {
+      const height = (count / highest) * (room - 3);
+      return count > 0 && bar(plot, bin, floor - height, height, label % 2 === 1 ? 'positive' : 'negative');
+    });
+    return markup`${bars}<line class="axis" x1="${plot.left}" x2="${plot.right}" y1="${floor}" y2="${floor}"/>
+<text class="tick" x="${plot.left}" y="${floor - room + 9}">${names[label]}</text>`;
+  });
+  return framed(box, axes, rows);
 }
 
 /** AUROC on held-out rows, against shuffled labels and against random directions. */

@@ -1,5 +1,6 @@
 /** Renders a protocol run as one self-contained HTML page: the verdict, the evidence, the methods, and what is not claimed. */
 
+import { nameOfClass } from '../causality/classes.ts';
 import { rowAt } from '../causality/dataset.ts';
 import { stateOf } from '../causality/effect-states.ts';
 import type { Evidence } from '../causality/evidence.ts';
@@ -63,7 +64,7 @@ function examplesSection({ question, evidence }: ProtocolRecord): Content {
     const { prompt, label } = rowAt(question.dataset, row);
     const said = ({ text, probability }: typeof before) =>
       markup`<b>${JSON.stringify(text)}</b> <small>${formatPercent(probability)}</small>`;
-    return markup`<li><p><small>label ${label}</small> ${prompt}</p>
+    return markup`<li><p><small>${question.classes ? nameOfClass(question.classes, label) : `label ${label}`}</small> ${prompt}</p>
 <dl><dt>says</dt><dd>${said(before)}</dd><dt>component swapped</dt><dd>${said(component)}</dd><dt>everything swapped</dt><dd>${said(whole)}</dd></dl></li>`;
   });
   return (
@@ -79,7 +80,7 @@ function figuresSection(evidence: Evidence): Markup {
   return markup`<h2>Evidence</h2>
 ${figure(decodabilityFigure(evidence), 'Figure 1. Can it be read?', [
   `First: projections of ${formatCount(decodability.scores.length)} held-out prompts on the direction, by class, with their means. `,
-  `Second: AUROC (line; band: 95 % interval) against ${formatCount(decodability.permutation.null.length)} permutations of the labels (filled) and ${formatCount(decodability.random.null.length)} random directions (outlined).`,
+  `Second: AUROC${decodability.between ? ', the mean over pairs of classes,' : ''} (line; band: 95 % interval) against ${formatCount(decodability.permutation.null.length)} permutations of the labels (filled) and ${formatCount(decodability.random.null.length)} random directions (outlined).`,
 ])}
 ${figure(behaviourFigure(evidence), 'Figure 2. Does the model act on it?', [
   `First: the model's own margins between the target tokens; ${formatPercent(behaviour.expressed.rate)} of prompts answer as their label says. `,

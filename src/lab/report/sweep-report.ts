@@ -1,5 +1,6 @@
 /** Renders a sweep as one self-contained HTML page: the answer, a map for each direction, and every cell in a table. */
 
+import { choiceBetween } from '../causality/verdict-text.ts';
 import { cellState, wholeState } from '../site-sweep/conclude.ts';
 import { mapsOf, type SiteMap } from '../site-sweep/maps.ts';
 import type { SweepCell, SweepEvidence, SweepRecord } from '../site-sweep/sweep-record.ts';
@@ -22,7 +23,6 @@ const TONES = { present: 'good', absent: 'bad', unknown: 'plain' } as const;
 export function renderSweep(record: SweepRecord, options: { manifest?: string } = {}): string {
   const { evidence, conclusion } = record;
   const { model, split, multiplicity, target } = evidence;
-  const words = (tokens: readonly { text: string }[]) => tokens.map(({ text }) => JSON.stringify(text)).join(', ');
   const json = Buffer.from(JSON.stringify(record)).toString('base64');
   const page = markup`<!doctype html>
 <html lang="en">
@@ -35,7 +35,7 @@ export function renderSweep(record: SweepRecord, options: { manifest?: string } 
 </head>
 <body><main>
 <h1>Where in ${model.id} does it act?</h1>
-<p class="lead">${formatCount(evidence.cells.length)} cells (sites × directions) as one question, ${formatCount(split.intervened.length)} held-out prompts, ${words(target.positive)} against ${words(target.negative)}</p>
+<p class="lead">${formatCount(evidence.cells.length)} cells (sites × directions) as one question, ${formatCount(split.intervened.length)} held-out prompts, the choice between ${choiceBetween(target)}</p>
 <div class="verdict ${TONES[conclusion.state]}"><strong>${TITLES[conclusion.state]}</strong><code>${conclusion.state}</code><p>${conclusion.sentence}</p></div>
 <h2>Map</h2>
 ${mapsOf(evidence).map((map) => mapFigure(map, evidence))}

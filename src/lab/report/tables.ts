@@ -26,6 +26,12 @@ export function numbersTables(evidence: Evidence): Markup[] {
     effectsTable(evidence),
     table('Decodability, on held-out rows', [
       ['AUROC', `${formatNumber(decodability.auroc)} ${formatInterval(decodability.interval)}`],
+      ...(decodability.between ?? []).map(
+        ({ classes, auroc }): Row => [
+          `between ${classes.map((label) => evidence.data.classes?.[label]?.name ?? String(label)).join(' and ')}`,
+          formatNumber(auroc),
+        ],
+      ),
       ['permutation p', formatP(decodability.permutation.p)],
       [
         'random directions: mean, 95th percentile, best',
@@ -44,7 +50,12 @@ export function numbersTables(evidence: Evidence): Markup[] {
     ]),
     table('Behaviour', [
       ['natural gap G', `${formatNumber(behaviour.gap)} ${formatInterval(behaviour.interval)}`],
-      ["prompts whose margin has the label's sign", formatShare(behaviour.expressed)],
+      [
+        evidence.target.others
+          ? "prompts whose own class's words are above the mean of the others"
+          : "prompts whose margin has the label's sign",
+        formatShare(behaviour.expressed),
+      ],
       ['gap after ablation', formatNumber(ablation.gap)],
     ]),
     table('Interventions', [

@@ -1,5 +1,6 @@
 /** Draws a protocol run as text for a terminal. */
 
+import { countClasses, fromLast } from '../causality/classes.ts';
 import { rowAt } from '../causality/dataset.ts';
 import { stateOf } from '../causality/effect-states.ts';
 import type { Effect, Evidence } from '../causality/evidence.ts';
@@ -34,6 +35,7 @@ export function drawRecord(record: ProtocolRecord, style: TerminalStyle): string
       scoresText(evidence),
       evidence.decodability.scores,
       evidence.decodability.labels,
+      evidence.data.classes,
       style,
     ),
     ...classes(
@@ -41,6 +43,7 @@ export function drawRecord(record: ProtocolRecord, style: TerminalStyle): string
       gapText(evidence),
       evidence.behaviour.margins,
       evidence.behaviour.labels,
+      evidence.data.classes,
       style,
     ),
     ...effects(evidence, style),
@@ -71,12 +74,13 @@ function gapText({ behaviour }: Evidence): string {
   return `natural gap ${formatShort(behaviour.gap)} ${formatShortInterval(behaviour.interval)}`;
 }
 
-/** Two histograms on one axis. */
+/** A histogram for each class on one axis. */
 function classes(
   title: string,
   result: string,
   values: readonly number[],
   labels: readonly number[],
+  named: Evidence['data']['classes'],
   style: TerminalStyle,
 ) {
   const width = Math.min(BINS, style.columns - INDENT - NAMES - 1);
@@ -87,16 +91,14 @@ function classes(
       domain,
       width,
     );
-  const highest = Math.max(1, ...of(0), ...of(1));
-  const row = (label: number, paint: Paint) =>
-    named(`label ${label}`, painted(blocks(of(label), highest, style).trimEnd(), paint, style));
-  return [
-    ...heading(title, result, style),
-    row(1, 'positive'),
-    row(0, 'negative'),
-    axis(domain, width, [0], style),
-    '',
-  ];
+  const shownClasses = fromLast(countClasses(labels));
+  const highest = Math.max(1, ...shownClasses.flatMap(of));
+  const row = (label: number) => {
+    const name = named?.[label]?.name.slice(0, NAMES) ?? `label ${label}`;
+    const paint: Paint = label % 2 === 1 ? 'positive' : 'negative';
+    return besideName(shown(name, style), painted(blocks(of(label), highest, style).trimEnd(), paint, style));
+  };
+  return [...heading(title, result, style), ...shownClasses.map(row), axis(domain, width, [0], style), ''];
 }
 
 /** Each effect as a mark on an axis, with the random directions' histogram behind it. */
@@ -117,7 +119,7 @@ function effects({ steering, interchange, ablation, multiplicity }: Evidence, st
   );
   const title = heading('Does it cause it?', 'share of the natural gap', style);
   const rows = all.map(([name, effect], index) =>
-    named(name, `${effectLine(effect, domain, width, style)}  ${shown(results[index] ?? '', style)}`),
+    besideName(name, `${effectLine(effect, domain, width, style)}  ${shown(results[index] ?? '', style)}`),
   );
   const note = `${mark(style)} with its interval: the direction; blocks: ${formatCount(multiplicity.nulls)} random directions`;
   return [
@@ -159,7 +161,7 @@ function sweep({ sweep: { rows, random } }: Evidence, style: TerminalStyle): str
   const lines = rows.map((row, index) => {
     const other = random[index];
     const compared = other ? `  ${bar(other.flips.rate, 'dim')}` : '';
-    return named(
+    return besideName(
       shown(`${formatShort(row.dose.norm)} lengths`, style),
       `${bar(row.flips.rate, 'positive')}${compared}`,
     );
@@ -198,7 +200,7 @@ function beside(first: string, paint: Paint, second: string, style: TerminalStyl
   return fits ? [`${left}  ${right}`] : [left, `${' '.repeat(INDENT)}${right}`];
 }
 
-function named(name: string, rest: string): string {
+function besideName(name: string, rest: string): string {
   return `${' '.repeat(INDENT)}${name.padEnd(NAMES)} ${rest}`.trimEnd();
 }
 
@@ -215,7 +217,7 @@ function axis(domain: Domain, width: number, marks: readonly number[], style: Te
   put(domain.low, 0);
   put(domain.high, width);
   for (const value of marks) if (value > domain.low && value < domain.high) put(value, place(value));
-  return named('', painted(cells.join('').trimEnd(), 'dim', style));
+  return besideName('', painted(cells.join('').trimEnd(), 'dim', style));
 }
 
 function blocks(counts: readonly number[], highest: number, style: TerminalStyle): string {

@@ -6,20 +6,27 @@
 import { CuvetteError } from '../../errors.ts';
 import { isExpressed } from '../causality/conditions.ts';
 import { chooseControls } from '../causality/controls.ts';
-import { checkDataset, clustersOf, labelsOf } from '../causality/dataset.ts';
+import { checkDataset, classesOf, clustersOf, labelsOf } from '../causality/dataset.ts';
 import { facingLabels, type Labelled, measureDecodability } from '../causality/decodability.ts';
-import { marginLost } from '../causality/displacements.ts';
+import { type FitAt, fitRuns, prepareFits } from '../causality/discovery-fit.ts';
+import { contrastLost } from '../causality/displacements.ts';
 import { isEquivalent } from '../causality/effect-states.ts';
 import { describeBehaviour, naturalMargins, shareIn } from '../causality/effects.ts';
 import type { InterventionSample, SampleRows } from '../causality/intervention-sample.ts';
-import { createMarginReader, type MarginReader, partOfMargins } from '../causality/logit-margins.ts';
+import {
+  countUntold,
+  createMarginReader,
+  type MarginReader,
+  partOfMargins,
+  uncorrected,
+} from '../causality/logit-margins.ts';
 import { choosePartners } from '../causality/partners.ts';
 import { middleLogits, modelOf, type ProtocolContext, summaryOf } from '../causality/protocol.ts';
 import { meanLogits, type ProtocolRun, type Site } from '../causality/readings.ts';
 import { splitRows } from '../causality/split.ts';
 import { componentSwaps, swapAll } from '../causality/swaps.ts';
 import { chooseTarget } from '../causality/target.ts';
-import { hasSeveral, testedPart } from '../causality/tested-part.ts';
+import { hasSeveral, type TestedPart, testedPart } from '../causality/tested-part.ts';
 import type { Engine, Variant } from '../core/engine.ts';
 import { formatHookPoint } from '../core/hook-points.ts';
 import { missing, pick } from '../core/missing.ts';
@@ -44,7 +51,8 @@ export async function runSweep(
   const prompts = await tokenizeFor(run, question);
 
   const looked = split.discovery.length > 0 ? split.discovery : split.test;
-  const logits = await meanLogits(run, pick(prompts, looked, 'prompt'), labelsOf(dataset, looked));
+  const classes = classesOf(dataset);
+  const logits = await meanLogits(run, pick(prompts, looked, 'prompt'), labelsOf(dataset, looked), classes);
   const target = await chooseTarget(engine, question, logits);
   const controls = await chooseControls(engine, question, target, middleLogits(logits));
   const reader = await createMarginReader(run, pick(prompts, split.intervened, 'prompt'), target, controls);
@@ -53,6 +61,7 @@ export async function runSweep(
     seed,
     width,
     labels: labelsOf(dataset, split.intervened),
+    classes,
     clusters: clustersOf(dataset, split.intervened),
     partners: choosePartners(dataset, split.intervened, createRandom(seed, 'partners')).partners,
   };
@@ -61,10 +70,13 @@ export async function runSweep(
   const level = levelOfQuestion(context.family);
   const isTested = ({ cell }: ScreenedCell) => isExpressed({ interval }) && !isEquivalent(cell.whole.interval);
 
+  const wanted = directions.map(({ direction }) => direction);
+  const discovered = { dataset, seed, prompts, discovery: split.discovery, target, controls };
+  const fitAt = await prepareFits(run, wanted, discovered);
   const found: { cell: ScreenedCell['cell']; test?: Awaited<ReturnType<typeof testCells>>[number] }[] = [];
   for (const group of siteGroups(sites, dataset.length * width)) {
     const activations = await readSites(run, prompts, group);
-    const screened = await screenSites({ question, split, reader, rows, sites: group, activations });
+    const screened = await screenSites({ question, split, reader, rows, fitAt, sites: group, activations });
     const open = screened.filter(isTested);
     const tests = await testCells(reader, open, few, { level, tests: sites.length * directions.length });
     const byCell = new Map(open.map(({ cell }, index) => [cell, tests[index] ?? missing('test of cell', index)]));
@@ -83,7 +95,7 @@ export async function runSweep(
     version: context.version,
     seed,
     model: modelOf(engine),
-    data: summaryOf({ dataset }),
+    data: summaryOf(question),
     split,
     target,
     controls,
@@ -109,16 +121,19 @@ interface Screening {
   split: SweepEvidence['split'];
   reader: MarginReader;
   rows: SampleRows;
+  fitAt: FitAt;
   sites: readonly Site[];
   /** Of all rows of the dataset, for each site. */
   activations: readonly Float32Array[];
 }
 
 /** Every cell but for the test against random directions; all swaps at all sites in one go. */
-async function screenSites({ question, split, reader, rows, sites, activations }: Screening): Promise<ScreenedCell[]> {
+async function screenSites(screening: Screening): Promise<ScreenedCell[]> {
+  const { question, split, reader, rows, fitAt, sites, activations } = screening;
   const { dataset, seed, directions } = question;
   const { width } = rows;
-  const samples = sites.map((site, which) => {
+  const samples: ReturnType<typeof cellBefore>[][] = [];
+  for (const [which, site] of sites.entries()) {
     const data: Labelled = {
       dataset,
       activations: activations[which] ?? missing('activations at site', which),
@@ -126,14 +141,14 @@ async function screenSites({ question, split, reader, rows, sites, activations }
       seed,
     };
     const own = split.intervened.map((row) => data.activations.subarray(row * width, (row + 1) * width));
-    return directions.map(({ name, direction: wanted }) => {
-      const { direction, subspace } = testedPart(wanted, data, split);
-      const facing = wanted.kind === 'given' ? facingLabels(data, split.test, direction) : direction;
-      const { auroc, interval, permutation } = measureDecodability(data, split, facing, undefined, 1);
-      const sample: InterventionSample = { ...rows, site, activations: own, subspace };
-      return { name, decodability: { auroc, interval, p: permutation.p }, sample };
-    });
-  });
+    const cells: ReturnType<typeof cellBefore>[] = [];
+    for (const { name, direction: wanted } of directions) {
+      const fitted = await fitAt(wanted, site, data);
+      const part = testedPart(wanted, data, split, fitted?.subspace);
+      cells.push(cellBefore(name, wanted, part, data, split, { ...rows, site, activations: own }));
+    }
+    samples.push(cells);
+  }
 
   const count = rows.labels.length;
   const swaps = samples.flatMap((cells): ((row: number) => Variant)[] => {
@@ -151,15 +166,15 @@ async function screenSites({ question, split, reader, rows, sites, activations }
     const first = which * (1 + directions.length);
     const all = marginsOf(first);
     // Without the correction for temperature, as a change of temperature is an effect of the site, too.
-    const moved = shareIn(
-      rows,
-      'the whole activation',
-      marginLost(rows, reader.base, { ...all, corrected: all.raw }),
-      between,
-    );
+    const moved = shareIn(rows, 'the whole activation', contrastLost(rows, reader.base, uncorrected(all)), between);
     return cells.map(({ name, decodability, sample }, i): ScreenedCell => {
       const swapped = marginsOf(first + 1 + i);
-      const { value, interval, whole } = shareIn(rows, 'interchange', marginLost(rows, reader.base, swapped), between);
+      const { value, interval, whole } = shareIn(
+        rows,
+        'interchange',
+        contrastLost(rows, reader.base, swapped),
+        between,
+      );
       return {
         cell: {
           site: sample.site,
@@ -167,13 +182,29 @@ async function screenSites({ question, split, reader, rows, sites, activations }
           rank: sample.subspace.vectors.length,
           decodability,
           whole: { value: moved.value, interval: moved.interval },
-          component: { value, interval, untold: swapped.corrected.filter(Number.isNaN).length / count },
+          component: { value, interval, untold: countUntold(swapped) / count },
         },
         sample,
         whole,
       };
     });
   });
+}
+
+/** What can be told of a cell without runs of the model. */
+function cellBefore(
+  name: string,
+  wanted: SweepQuestion['directions'][number]['direction'],
+  part: TestedPart,
+  data: Labelled,
+  split: SweepEvidence['split'],
+  rows: Omit<InterventionSample, 'subspace'>,
+) {
+  const isFacing = wanted.kind === 'fit' || part.lines !== undefined;
+  const direction = isFacing ? part.direction : facingLabels(data, split.test, part.direction);
+  const { auroc, interval, permutation } = measureDecodability(data, split, { ...part, direction }, undefined, 1);
+  const sample: InterventionSample = { ...rows, subspace: part.subspace };
+  return { name, decodability: { auroc, interval, p: permutation.p }, sample };
 }
 
 /** Rows are divided once for all cells: what was trained on is tested nowhere, and whatever is fitted is fitted on the same half. */
@@ -186,7 +217,7 @@ function whatSplits({ directions }: SweepQuestion): SweepQuestion['directions'][
   return fitted?.direction ?? { kind: 'given', vector: [] };
 }
 
-function checkSweep(engine: Engine, { sites, directions, dataset }: SweepQuestion): void {
+function checkSweep(engine: Engine, { sites, directions, dataset, classes }: SweepQuestion): void {
   const { layers, id } = engine.describe();
   const beyond = sites.find((site) => site.layer >= layers);
   if (beyond) {
@@ -201,7 +232,7 @@ function checkSweep(engine: Engine, { sites, directions, dataset }: SweepQuestio
   ];
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) throw new CuvetteError('invalid_input', `The ${twice} is named twice. Name each once.`);
-  checkDataset(dataset);
+  checkDataset(dataset, classes);
 }
 
 async function tokenizeFor({ engine }: ProtocolRun, { dataset, sites }: SweepQuestion): Promise<number[][]> {
@@ -222,7 +253,8 @@ function countingRun(
   few: number,
 ): ProtocolRun & { done(): number } {
   const swaps = sites.length * (1 + directions.length) * intervened.length;
-  const about = 3 * dataset.length + swaps + sites.length * FIRST_NULLS * few;
+  const fits = sites.length * fitRuns(directions.map(({ direction }) => direction));
+  const about = 3 * dataset.length + swaps + sites.length * FIRST_NULLS * few + fits;
   let done = 0;
   return {
     engine,

@@ -4,13 +4,12 @@
  * only makes what they do vary more, and so never favours the tested direction.
  */
 
-import { groupsBy, rowAt } from '../causality/dataset.ts';
-import { marginLost, naturalDisplacements } from '../causality/displacements.ts';
+import { contrastLost, naturalDisplacements } from '../causality/displacements.ts';
 import { stateOf } from '../causality/effect-states.ts';
 import { naturalMargins } from '../causality/effects.ts';
+import { chooseFewRows, type FewRows } from '../causality/few-rows.ts';
 import { balancedMean, type InterventionSample, referenceEffect } from '../causality/intervention-sample.ts';
-import { type MarginReader, type Margins, partOfMargins } from '../causality/logit-margins.ts';
-import { choosePartners } from '../causality/partners.ts';
+import { countUntold, type MarginReader, type Margins, partOfMargins } from '../causality/logit-margins.ts';
 import type { DatasetRow } from '../causality/question.ts';
 import { ROUNDING } from '../causality/random-directions.ts';
 import { portions } from '../causality/readings.ts';
@@ -31,12 +30,6 @@ const MOST = 799;
 const ROWS = 16;
 /** Numbers of random directions that are held at a time. */
 const NUMBERS = 1 << 24;
-
-/** Indices among the rows that are intervened on, and for each the index, among these, of its counterfactual. */
-export interface NullRows {
-  indices: number[];
-  partners: number[];
-}
 
 /** A cell before it is tested. */
 export interface ScreenedCell {
@@ -59,31 +52,16 @@ interface SiteNull {
 
 type RawTest = Omit<NonNullable<SweepCell['test']>, 'adjusted'>;
 
-/** Whole pairs first, then rows of either label in turn. */
-export function chooseNullRows(dataset: readonly DatasetRow[], intervened: readonly number[], seed: number): NullRows {
-  const random = createRandom(seed, 'rows for random directions');
-  const rows = intervened.map((row) => rowAt(dataset, row));
-  const pairs = random.shuffle(groupsBy(rows, (row) => row.pair).values());
-  const single = (label: 0 | 1) =>
-    random.shuffle(rows.flatMap((row, index) => (row.pair === undefined && row.label === label ? [index] : [])));
-  const [negative, positive] = [single(0), single(1)];
-  const turns = Array.from({ length: Math.min(negative.length, positive.length) }, (_, i) => [
-    negative[i] ?? missing('row with label 0', i),
-    positive[i] ?? missing('row with label 1', i),
-  ]);
-  const indices: number[] = [];
-  for (const group of [...pairs, ...turns]) {
-    if (indices.length === 0 || indices.length + group.length <= ROWS) indices.push(...group);
-  }
-  const chosen = pick(intervened, indices, 'row that is intervened on');
-  return { indices, partners: choosePartners(dataset, chosen, random).partners };
+/** Indices are among the rows that are intervened on. */
+export function chooseNullRows(dataset: readonly DatasetRow[], intervened: readonly number[], seed: number): FewRows {
+  return chooseFewRows(dataset, intervened, ROWS, createRandom(seed, 'rows for random directions'));
 }
 
 /** In the order of the cells. `tests` are all cells that the level is shared by. */
 export async function testCells(
   reader: MarginReader,
   cells: readonly ScreenedCell[],
-  few: NullRows,
+  few: FewRows,
   { level, tests }: { level: number; tests: number },
 ): Promise<RawTest[]> {
   const sites = [...bySite(cells).values()].map((own) => createNull(reader, own, few));
@@ -123,7 +101,7 @@ function siteKey({ site, rank }: Pick<SweepCell, 'site' | 'rank'>): string {
   return `${formatHookPoint(site)} at ${site.position}, rank ${rank}`;
 }
 
-function createNull({ base }: MarginReader, cells: ScreenedCell[], { indices, partners }: NullRows): SiteNull {
+function createNull({ base }: MarginReader, cells: ScreenedCell[], { indices, partners }: FewRows): SiteNull {
   const [{ sample: all, cell } = missing('cell of site')] = cells;
   const sample: InterventionSample = {
     ...all,
@@ -149,7 +127,7 @@ function createNull({ base }: MarginReader, cells: ScreenedCell[], { indices, pa
 async function drawNulls(
   reader: MarginReader,
   sites: readonly SiteNull[],
-  { indices }: NullRows,
+  { indices }: FewRows,
   wanted: number,
 ): Promise<void> {
   const count = indices.length;
@@ -171,8 +149,8 @@ async function drawNulls(
     });
     drawn.forEach(({ site }, which) => {
       const own = partOfMargins(margins, which * count, (which + 1) * count);
-      site.untold += own.corrected.filter(Number.isNaN).length / count;
-      site.shares.push(balancedMean(site.sample, marginLost(site.sample, site.base, own)) / site.whole);
+      site.untold += countUntold(own) / count;
+      site.shares.push(balancedMean(site.sample, contrastLost(site.sample, site.base, own)) / site.whole);
     });
   }
 }
@@ -195,12 +173,5 @@ function testOf({ cell, whole }: ScreenedCell, { shares, untold }: SiteNull, lev
 
 function rowsOfMargins(margins: Margins, indices: readonly number[]): Margins {
   const take = (values: Float64Array) => Float64Array.from(pick(values, indices, 'margin of row'));
-  return {
-    corrected: take(margins.corrected),
-    raw: take(margins.raw),
-    scale: take(margins.scale),
-    positive: take(margins.positive),
-    negative: take(margins.negative),
-    control: take(margins.control),
-  };
+  return { classes: margins.classes.map(take), control: take(margins.control), scale: take(margins.scale) };
 }

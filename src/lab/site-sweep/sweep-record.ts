@@ -10,6 +10,7 @@ const sweepQuestionSchema = z.object({
   /** Each is tested at every site; one that is fitted, is fitted at every site by itself. Names are unique. */
   directions: z.array(z.object({ name: z.string(), direction: directionSchema })).min(1),
   dataset: z.array(datasetRow),
+  classes: questionSchema.shape.classes,
   target: questionSchema.shape.target,
   controls: questionSchema.shape.controls,
   seed: questionSchema.shape.seed,

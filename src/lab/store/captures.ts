@@ -9,7 +9,8 @@ import { readIfThere, whyInvalid } from '../core/json-files.ts';
 import { openSafetensors } from '../formats/safetensors.ts';
 import { type ActivationsWriter, createActivationsWriter } from './activations-file.ts';
 
-const label = z.union([z.literal(0), z.literal(1)]);
+/** The number of a class, or its name. */
+const label = z.union([z.number(), z.string()]);
 
 const captureSchema = z
   .object({

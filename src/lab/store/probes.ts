@@ -6,25 +6,32 @@ import * as z from 'zod';
 import { CuvetteError } from '../../errors.ts';
 import { isIncoming, writeDurably } from '../core/durable-files.ts';
 import { whyInvalid } from '../core/json-files.ts';
-import { encodeSafetensors, openSafetensors } from '../formats/safetensors.ts';
+import { encodeSafetensors, openSafetensors, type TensorToWrite } from '../formats/safetensors.ts';
 
 /** How this lab trained a probe. */
-const trainingSchema = z.object({
-  method: z.enum(['logistic', 'difference-of-means']),
-  capture_id: z.string(),
-  c: z.number().optional(),
-  seed: z.number(),
-  split_by: z.string(),
-  n_train: z.number(),
-  n_held_out: z.number(),
-  auroc: z.number().nullable(),
-  /** Hashes of the prompts that it was trained on: it is not tested on them, in whatever capture they are. */
-  trained_on: z.array(z.string()),
-  /** Distance of the class means along the direction, in the rows that it has seen. */
-  swing: z.number(),
-  /** From scores to probabilities: 1 / (1 + exp(-(slope × score + intercept))). */
-  calibration: z.object({ slope: z.number(), intercept: z.number() }),
-});
+const trainingSchema = z
+  .object({
+    method: z.enum(['logistic', 'difference-of-means', 'interchange']),
+    capture_id: z.string(),
+    c: z.number().optional(),
+    seed: z.number(),
+    split_by: z.string(),
+    n_train: z.number(),
+    n_held_out: z.number(),
+    auroc: z.number().nullable(),
+    /** Hashes of the prompts that it was trained on: it is not tested on them, in whatever capture they are. */
+    trained_on: z.array(z.string()),
+    /** Names or numbers of the classes, where there are more than two. */
+    classes: z.array(z.string()).optional(),
+    /** Distance of the class means along the direction, in the rows that it has seen; with more than two classes, of those furthest apart. */
+    swing: z.number(),
+    /** From scores to probabilities: 1 / (1 + exp(-(slope × score + intercept))). With more than two classes there are none. */
+    calibration: z.object({ slope: z.number(), intercept: z.number() }).optional(),
+  })
+  .refine(({ classes, calibration }) => classes !== undefined || calibration !== undefined, {
+    path: ['calibration'],
+    message: 'a probe between two classes has one',
+  });
 
 const fileSchema = z.object({
   model_id: z.string().optional(),
@@ -48,6 +55,8 @@ export interface Probe {
   sourceUrl: string | null;
   direction: Float32Array;
   bias: number;
+  /** Orthonormal vectors of a subspace of several dimensions; the direction is a line in it. */
+  basis?: Float32Array[];
   /** Of a probe that this lab trained. */
   training?: Training;
   /** The `training` of a probe that another program made. */
@@ -64,6 +73,7 @@ export interface ProbeFile {
   training: Record<string, unknown> | null;
   direction: Float32Array;
   bias: number;
+  basis?: Float32Array[];
 }
 
 /** The bias of a probe without one: its scores are plain products with the direction. */
@@ -92,6 +102,7 @@ export function createProbeStore(folder: string): ProbeStore {
       const tensors = encodeSafetensors({
         direction: { dtype: 'F32', shape, data: probe.direction },
         bias: { dtype: 'F32', shape: [1], data: Float32Array.of(probe.bias) },
+        ...(probe.basis && { basis: tensorOf(probe.basis, probe.direction.length) }),
       });
       // The JSON comes last: a probe is there once it is.
       await writeDurably(join(folder, `${probe.id}.safetensors`), tensors);
@@ -123,6 +134,9 @@ export async function readProbeFile(path: string, about: string): Promise<ProbeF
       sourceUrl: parsed.source_url ?? null,
       training: parsed.training ?? null,
       direction: tensors.float32('direction'),
+      ...(tensors.tensors.has('basis') && {
+        basis: rowsOf(path, tensors.float32('basis'), tensors.float32('direction').length),
+      }),
       bias: tensors.tensors.has('bias') ? onlyNumber(path, 'bias', tensors.float32('bias')) : NO_BIAS,
     };
   } catch (error) {
@@ -135,6 +149,23 @@ export async function readProbeFile(path: string, about: string): Promise<ProbeF
   }
 }
 
+function tensorOf(basis: readonly Float32Array[], width: number): TensorToWrite {
+  const data = new Float32Array(basis.length * width);
+  for (const [i, vector] of basis.entries()) data.set(vector, i * width);
+  return { dtype: 'F32', shape: [basis.length, width], data };
+}
+
+/** The rows of a basis, each as wide as the direction. */
+function rowsOf(path: string, numbers: Float32Array, width: number): Float32Array[] {
+  const count = numbers.length / width;
+  if (Number.isInteger(count) && count > 0)
+    return Array.from({ length: count }, (_, row) => numbers.slice(row * width, (row + 1) * width));
+  throw new CuvetteError(
+    'bad_model',
+    `basis in ${path} has ${numbers.length} numbers, and the direction ${width}. Each row of the basis must be as long as that.`,
+  );
+}
+
 /** The number of a tensor that must have one. */
 export function onlyNumber(path: string, name: string, numbers: Float32Array): number {
   const [number, ...others] = numbers;
@@ -144,11 +175,12 @@ export function onlyNumber(path: string, name: string, numbers: Float32Array): n
 
 /** Checks that a file of this lab has every field that it writes. */
 function fromFile(id: string, about: string, file: ProbeFile): Probe {
-  const { modelId, layer, position, license, sourceUrl, direction, bias } = file;
+  const { modelId, layer, position, license, sourceUrl, direction, bias, basis } = file;
   if (modelId === undefined) throw incomplete(about, 'model_id');
   if (layer === undefined) throw incomplete(about, 'layer');
   if (position === undefined) throw incomplete(about, 'position');
-  return { id, modelId, layer, position, license, sourceUrl, direction, bias, ...trainingOf(about, file.training) };
+  const vectors = { direction, bias, ...(basis && { basis }) };
+  return { id, modelId, layer, position, license, sourceUrl, ...vectors, ...trainingOf(about, file.training) };
 }
 
 /** A `training` that a lab wrote must be complete: without the prompts that the probe was trained on, it would be tested on them. */

@@ -70,7 +70,7 @@ describe('the causality protocol rejects a question, and says what to do:', () =
     expect(() => makeDataset(['a', 'b'], [1])).toThrow(
       'There are 2 prompts and 1 labels. Give one of them for each prompt.',
     );
-    expect(() => makeDataset(['a', 'b'], [1, 2])).toThrow('Label 1 is 2. Labels are 0 or 1.');
+    expect(() => makeDataset(['a', 'b'], [1, 0.5])).toThrow('Label 1 is 0.5. Labels are 0 or 1');
     expect(() => makeDataset(['a'], [1], { pairs: ['x', 'y'] })).toThrow('There are 1 prompts and 2 pairs.');
     expect(makeDataset(['a'], [1], { pairs: ['x'] })).toEqual([{ prompt: 'a', label: 1, pair: 'x' }]);
   });

@@ -3,8 +3,8 @@ import { labelsOf } from '../../../src/lab/causality/dataset.ts';
 import {
   balancedMean,
   type InterventionSample,
+  labelOf,
   partnerOf,
-  signOf,
 } from '../../../src/lab/causality/intervention-sample.ts';
 import { runProtocol } from '../../../src/lab/causality/protocol.ts';
 import { lineAlong } from '../../../src/lab/causality/subspace.ts';
@@ -89,15 +89,16 @@ describe('reading a value that is absent throws an error that names it:', () => 
     seed: 1,
     width: 1,
     labels: [1, 0],
+    classes: 2,
     clusters: [],
     activations: [],
     partners: [1, 0],
     subspace: lineAlong(Float32Array.of(1)),
   };
 
-  test('the label of a row, which would count as negative', () => {
-    expect(signOf(subjects, 1)).toBe(-1);
-    expect(() => signOf(subjects, 2)).toThrow('no label of row 2,');
+  test('the label of a row, which would count as class 0', () => {
+    expect(labelOf(subjects, 1)).toBe(0);
+    expect(() => labelOf(subjects, 2)).toThrow('no label of row 2,');
     expect(() => labelsOf(plainPairs(1), [0, 2])).toThrow('no row of the dataset 2,');
   });
 

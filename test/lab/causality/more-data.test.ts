@@ -20,25 +20,19 @@ beforeAll(async () => {
 /** Pairs of prompts whose margins are 1 and -1. */
 function pairsOf(count: number, seed: number): { sample: InterventionSample; base: Margins } {
   const rows = Array.from({ length: 2 * count }, (_, i) => i);
-  const numbers = Float64Array.from(rows, (row) => (row % 2 === 0 ? 1 : -1));
   const sample: InterventionSample = {
     site: template.site,
     seed,
     width: 1,
     labels: rows.map((row) => (row % 2 === 0 ? 1 : 0)),
+    classes: 2,
     clusters: [Array.from({ length: count }, (_, pair) => [2 * pair, 2 * pair + 1])],
     activations: [],
     partners: rows.map((row) => row ^ 1),
     subspace: lineAlong(Float32Array.of(1)),
   };
-  const base = {
-    corrected: numbers,
-    raw: numbers,
-    scale: numbers,
-    positive: numbers,
-    negative: numbers,
-    control: numbers,
-  };
+  const half = (sign: number) => Float64Array.from(rows, (row) => (row % 2 === 0 ? sign : -sign) / 2);
+  const base = { classes: [half(-1), half(1)], control: half(0), scale: Float64Array.from(rows, () => 1) };
   return { sample, base };
 }
 

@@ -148,7 +148,8 @@ describe('capture_acts refuses a request', () => {
     ],
     ['an unknown position', { prompt: 'the cat', layers: [0], positions: ['middle'] }, /no position "middle"/],
     ['labels that do not fit', { prompts: ['the', 'a'], layers: [0], labels: [1] }, /1 labels for 2 prompts/],
-    ['labels that are none', { prompts: ['the', 'a'], layers: [0], labels: [1, 2] }, /labels/],
+    ['labels that are none', { prompts: ['the', 'a'], layers: [0], labels: [1, 2] }, /No row has label 0/],
+    ['labels of two kinds', { prompts: ['the', 'a'], layers: [0], labels: [1, 'fig'] }, /Some labels are numbers/],
     ['pairs that do not fit', { prompts: ['the', 'a'], layers: [0], pair_ids: ['x'] }, /1 pair_ids for 2 prompts/],
     ['an empty prompt', { prompts: ['the', ' '], layers: [0] }, /Prompt 1 has no tokens/],
     [
