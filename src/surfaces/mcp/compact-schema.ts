@@ -6,7 +6,7 @@ import type * as z from 'zod';
 /** These are checked all the same, and a violation is refused with a sentence. */
 const LEFT_OUT = ['$schema', 'additionalProperties', 'maxLength', 'minLength', 'maxItems', 'minItems', 'pattern'];
 
-const FAR = 10_000;
+const LARGEST_SEED = 0xffff_ffff;
 
 type Json = Record<string, unknown>;
 
@@ -62,10 +62,10 @@ function isNoise(key: string, value: unknown): boolean {
   return isUnlikelyBound(key, Number(value)) || LEFT_OUT.includes(key);
 }
 
-/** Nobody asks for a count below 0 or 1 of something, or for this many. */
+/** Nobody asks for less than nothing or one of something, or comes near the largest integer. */
 function isUnlikelyBound(key: string, value: number): boolean {
-  if (key === 'minimum') return value === 0 || value === 1 || value <= -FAR;
-  return key === 'maximum' && value >= FAR;
+  if (key === 'minimum') return value === 0 || value === 1 || value === Number.MIN_SAFE_INTEGER;
+  return key === 'maximum' && value >= LARGEST_SEED;
 }
 
 function isObject(value: unknown): value is Json {
