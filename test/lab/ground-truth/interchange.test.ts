@@ -25,7 +25,7 @@ function fittedOn(family: Family, rank: number): Family {
 
 describe('a subspace that is fitted on interchange', () => {
   // Fitted, it finds what is read beside the direction that the family asks about.
-  test.each(['causal', 'two dimensions', 'one of two dimensions', 'saturating'])(
+  test.each(['causal', 'correlate', 'two dimensions', 'one of two dimensions', 'saturating'])(
     'is causal in the model %s, whose answer is read from the site',
     async (name) => {
       const { evidence, verdict } = await runFamily(fittedOn(familyOf(name), 2), 2026, answer);
