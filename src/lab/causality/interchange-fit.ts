@@ -7,6 +7,7 @@
 import { CuvetteError } from '../../errors.ts';
 import { missing } from '../core/missing.ts';
 import { type Columns, projectOn, tangentAt, turned } from '../statistics/grassmann.ts';
+import { mean } from '../statistics/summary.ts';
 import { symmetricEigen } from '../statistics/symmetric-eigen.ts';
 import { addScaled, dot, norm } from '../statistics/vectors.ts';
 import { contrastLost } from './displacements.ts';
@@ -30,6 +31,8 @@ const MOST_STEPS = 8;
 const ANGLES = [0.02, 0.06, 0.15, 0.35, 0.7, 1.2];
 /** A step that recovers less than this more of the squared contrasts is the last. */
 const LEAST_GAIN = 0.002;
+/** Of the mean variance of an axis: gradients are shrunk where natural differences vary less than this, more or less of it. */
+const RIDGES = [0, 0.03, 0.3];
 /** Finite differences go so far, in units of the usual natural difference along the axis. */
 const REACH = 0.5;
 
@@ -46,6 +49,8 @@ interface Candidate {
   lost: Float64Array;
   /** The share of the squared contrasts that is recovered; what it overshoots counts against it, too. */
   score: number;
+  /** How far the swap lies from natural differences, in units of them. */
+  strangeness: number;
 }
 
 /** `sample` and `reader` are of the discovery half alone. */
@@ -69,7 +74,7 @@ export async function fitInterchange(
     const next = await search.improve(best);
     steps++;
     const gain = next.score - best.score;
-    if (gain > 0) best = next;
+    best = next;
     if (!(gain > LEAST_GAIN)) break;
   }
   return {
@@ -103,10 +108,11 @@ function createSearch(
   const natural = naturalMargins(reader.base, sample).between;
   /** The whole swap of each row, as far as the axes have it. */
   const swaps = differences.map((difference) => coordinatesIn(span, difference));
-  const reach = Array.from({ length: size }, (_, axis) => {
-    const squares = swaps.reduce((sum, swap) => sum + numberAt(swap, axis) ** 2, 0);
-    return REACH * Math.sqrt(squares / count);
-  });
+  const variances = Float64Array.from(
+    { length: size },
+    (_, axis) => swaps.reduce((sum, swap) => sum + numberAt(swap, axis) ** 2, 0) / count,
+  );
+  const reach = Array.from(variances, (variance) => REACH * Math.sqrt(variance));
   /** The gradients of all rows so far, squared: what is read lies along them. */
   const seen = new Float64Array(size * size);
   let runs = 0;
@@ -146,23 +152,34 @@ function createSearch(
     return gradients;
   }
 
-  /** The subspace that gradients vary most in. */
-  function alongGradients(rank: number): Float64Array[] {
-    return symmetricEigen(seen, size)
-      .slice(0, rank)
-      .map(({ vector }) => vector);
+  /** The subspaces that gradients vary most in: as they are, and with less of what hardly differs by nature. */
+  function alongGradients(rank: number): Float64Array[][] {
+    return RIDGES.map((ridge) => {
+      const shrink = variances.map((variance) => variance / (variance + ridge * mean(variances)));
+      const shrunk = seen.map(
+        (value, cell) => value * numberAt(shrink, Math.floor(cell / size)) * numberAt(shrink, cell % size),
+      );
+      return symmetricEigen(shrunk, size)
+        .slice(0, rank)
+        .map(({ vector }) => vector);
+    });
   }
 
   const swapped = (columns: Columns) => swaps.map((swap) => projectOn(columns, swap));
 
-  async function bestOf(candidates: readonly Columns[]): Promise<Candidate> {
+  /** Also held against one that was measured before, if there is. */
+  async function bestOf(candidates: readonly Columns[], known: readonly Candidate[] = []): Promise<Candidate> {
     const lost = await lostBy(candidates.map(swapped));
     const scored = candidates.map((columns, which) => {
       const own = lost[which] ?? missing('candidate', which);
-      return { columns, lost: own, score: scoreOf(own, natural.margins) };
+      const score = scoreOf(own, natural.margins);
+      return { columns, lost: own, score, strangeness: strangenessOf(swapped(columns), variances) };
     });
-
-    return scored.reduce((best, one) => (one.score > best.score ? one : best));
+    const all = [...known, ...scored];
+    const most = Math.max(...all.map(({ score }) => score));
+    // What recovers as much with less that is strange to the data is what the model is likelier to use.
+    const equal = all.filter(({ score }) => score >= most - LEAST_GAIN);
+    return equal.reduce((best, one) => (one.strangeness < best.strangeness ? one : best));
   }
 
   return {
@@ -177,10 +194,12 @@ function createSearch(
       const first = Array.from({ length: rank }, (_, column) =>
         Float64Array.from({ length: size }, (__, axis) => (axis === column ? 1 : 0)),
       );
-      return bestOf([first, alongGradients(rank)]);
+      return bestOf([first, ...alongGradients(rank)]);
     },
 
-    async improve({ columns, lost }: Candidate): Promise<Candidate> {
+    /** Itself, where no turn of it recovers more. */
+    async improve(candidate: Candidate): Promise<Candidate> {
+      const { columns, lost } = candidate;
       const gradients = gradientsOf(lost, await lostBy(around(swapped(columns))));
       const ascent = columns.map((column) => {
         const sum = new Float64Array(size);
@@ -195,7 +214,7 @@ function createSearch(
       });
       const tangent = tangentAt(columns, ascent);
       const turns = Math.hypot(...tangent.map(norm)) > 0 ? ANGLES.map((angle) => turned(columns, tangent, angle)) : [];
-      return bestOf([...turns, alongGradients(columns.length)]);
+      return bestOf([...turns, ...alongGradients(columns.length)], [candidate]);
     },
 
     /** As a share of the behaviour, both classes with equal weight. */
@@ -204,6 +223,14 @@ function createSearch(
       return balancedMean(sample, lost) / whole;
     },
   };
+}
+
+/** The mean square of displacements, along each axis in units of how natural differences vary there. */
+function strangenessOf(displacements: readonly Float64Array[], variances: Float64Array): number {
+  const squares = displacements.map((one) =>
+    one.reduce((sum, value, i) => sum + value ** 2 / numberAt(variances, i), 0),
+  );
+  return mean(squares);
 }
 
 /** Rows that cannot be told count as not recovered. */

@@ -51,7 +51,7 @@ export const directionSchema = z.discriminatedUnion('kind', [
     /** Of the logistic regression, as scikit-learn has it: the inverse of the penalty's weight. 1 by default. */
     c: z.number().positive().optional(),
     /** Of interchange: the dimensions of the subspace. By default one less than there are classes. */
-    rank: z.number().int().min(1).max(MOST_CLASSES).optional(),
+    rank: z.number().int().min(1).optional(),
   }),
 ]);
 

@@ -27,7 +27,7 @@ export const captureActs = definePrimitive({
       .max(1000)
       .default(['end_question'])
       .describe('end_question (last token), first_token, an integer, end_question:-2.'),
-    labels: fields.labels.optional().describe('0 or 1 a prompt; of more classes 0, 1, 2…, or names.'),
+    labels: fields.labels.optional().describe('0 or 1 a prompt; or 0, 1, 2…, or names.'),
     pair_ids: fields.groups.optional().describe('Its pair, a prompt.'),
     template_ids: fields.groups.optional().describe('Its template, a prompt.'),
   }),

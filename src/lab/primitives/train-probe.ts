@@ -8,7 +8,7 @@ export const trainProbe = definePrimitive({
   name: 'train_probe',
   title: 'Train probe',
   description:
-    'Train a linear probe on labelled prompts or a capture, and test it on rows that training never saw (split by pair, else template, else row). By interchange: the subspace that answers follow when it is swapped.',
+    'Train a linear probe on labelled prompts or a capture, and test it on rows that training never saw (split by pair, else template, else row).',
   route: { method: 'POST', path: '/train-probe' },
   effect: 'keeps',
   input: z.object({
@@ -20,7 +20,7 @@ export const trainProbe = definePrimitive({
     position: fields.position.default('end_question'),
     method: fields.fit.default('logistic'),
     rank: fields.rank,
-    class_tokens: z.record(z.string(), fields.words).optional().describe('Next tokens by class, for interchange.'),
+    class_tokens: z.record(z.string(), fields.words).optional().describe('Next tokens by class.'),
     c: z.number().positive().default(1).describe('Inverse regularisation, for logistic.'),
     max_iter: z.number().int().min(1).max(100_000).default(1000).describe('For logistic.'),
     held_out: z.number().min(0).max(0.9).default(0.3).describe('Share for testing.'),

@@ -6,6 +6,8 @@ import type * as z from 'zod';
 /** These are checked all the same, and a violation is refused with a sentence. */
 const LEFT_OUT = ['$schema', 'additionalProperties', 'maxLength', 'minLength', 'maxItems', 'minItems', 'pattern'];
 
+const LARGEST_SEED = 0xffff_ffff;
+
 type Json = Record<string, unknown>;
 
 // Over HTTP every request has a server of its own, so schemas are cached across servers.
@@ -57,8 +59,13 @@ function isNoise(key: string, value: unknown): boolean {
   // A schema here says what an object with arbitrary keys holds.
   if (key === 'additionalProperties') return typeof value === 'boolean';
   if (key === 'propertyNames') return true;
-  const isBoundless = (key === 'minimum' || key === 'maximum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;
-  return isBoundless || LEFT_OUT.includes(key);
+  return isUnlikelyBound(key, Number(value)) || LEFT_OUT.includes(key);
+}
+
+/** Nobody asks for less than nothing or one of something, or comes near the largest integer. */
+function isUnlikelyBound(key: string, value: number): boolean {
+  if (key === 'minimum') return value === 0 || value === 1 || value === Number.MIN_SAFE_INTEGER;
+  return key === 'maximum' && value >= LARGEST_SEED;
 }
 
 function isObject(value: unknown): value is Json {
