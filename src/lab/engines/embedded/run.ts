@@ -42,7 +42,6 @@ function runPrompts(model: Model, request: ForwardRequest, prompts: readonly Pro
     const need: BaseNeed = { cached, residuals: new Set(), reads: [] };
     const plans = variants.map(({ index, variant }) => ({ index, plan: planVariant(model, variant, request, need) }));
     const isShared = plans.some(({ plan: { change } }) => !change || change.first > 0);
-    if (request.surprise || (request.logits && isShared)) need.residuals.add(model.spec.layers);
     if (isShared || need.residuals.size > 0) needs.push(need);
     for (const { index, plan } of plans) {
       const result = { activations: plan.activations };
