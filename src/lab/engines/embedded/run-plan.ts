@@ -94,9 +94,18 @@ export function requestDepth({ taps = [], logits, surprise }: ForwardRequest, la
 export function changedSequence(plan: RunPlan, { start, first }: Change, cached: CachedPrompt): Sequence {
   const { tokens, neededFrom, hooks } = plan;
   const input = start > 0 ? residualRow(cached, start, first) : 0;
-  const shared = { ...cached.store, length: first, lengthBefore: first, changesAt: 0 };
-  const rows = { tokens: tokens.slice(first), first, length: tokens.length, neededFrom: Math.max(first, neededFrom) };
-  return { ...rows, start, input, shared, own: undefined, hooks };
+  const { address, layerBytes } = cached.store;
+  return {
+    tokens: tokens.slice(first),
+    first,
+    length: tokens.length,
+    start,
+    input,
+    shared: { address, layerBytes, length: first, lengthBefore: first, changesAt: 0 },
+    own: undefined,
+    neededFrom: Math.max(first, neededFrom),
+    hooks,
+  };
 }
 
 interface Slot {
