@@ -158,9 +158,9 @@ const OPERATION_BYTES = 128;
 const HEAD_WORDS = 8;
 const ROWS_PER_ITEM = 4;
 const LONGEST = 64;
-/** What one item of a product is: as many rows as stay in a processor's cache while panels pass by. */
+/** What one item of a product is: as many rows as stay in a processor's cache while panels pass by, and so few panels that threads end at nearly the same time. */
 const ROWS_PER_PRODUCT = 192;
-const PANELS_PER_PRODUCT = 8;
+const PANELS_PER_PRODUCT = 4;
 /** Outputs that lie side by side in a packed matrix. */
 export const PANEL = 8;
 
