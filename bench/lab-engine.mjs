@@ -23,6 +23,9 @@ const works = {
 tell({
   parameters: model.parameters,
   tokenBytes: layers * 2 * width * 4,
+  // One row of a batch, in a model such as GPT-2: the residual stream, three numbers for each of its own as queries, keys and values, four in the MLP, and
+  // four that are read or written by those.
+  rowBytes: (1 + 3 + 4 + 4) * width * 4,
   loaded: process.memoryUsage().rss - before,
 });
 for await (const line of lines) {

@@ -23,6 +23,8 @@ const ROUNDS = Number(process.argv[2] ?? 7);
 const REST = 50;
 /** At most how many times torch's seconds: two thirds of its speed. */
 const PREFILL = 1.5;
+/** The rows of the largest batch, as in `layers.ts`. */
+const ROWS_AT_ONCE = 512;
 /** At most how many times the bytes of weights and activations. */
 const MEMORY = 1.3;
 
@@ -187,12 +189,12 @@ async function openBoth(folder) {
 
 /**
  * In processes that do nothing else: batches and tokens one by one, and a protocol. Activations are the keys and values of all tokens, which are kept for
- * later runs, and the largest answer.
+ * later runs, what a batch is computed in, and the largest answer.
  */
 async function measureMemory() {
   say('measuring: memory of batches');
   const batched = await openOurs(large);
-  const { parameters, tokenBytes, loaded } = batched.description;
+  const { parameters, tokenBytes, rowBytes, loaded } = batched.description;
   for (let round = 0; round <= ROUNDS; round++) {
     await batched.ask({ do: 'prefill', prompts: prompts(8, 32) });
     await batched.ask(decode);
@@ -206,10 +208,11 @@ async function measureMemory() {
   const protocol = await asked.ask({ do: 'protocol', layer: 6, pairs: 12 });
   const afterProtocol = await asked.ask({ do: 'memory' });
   await asked.close();
-  const activations = protocol.tokens * tokenBytes + protocol.largestAnswer;
+  const inBatches = tokens * tokenBytes + 8 * 32 * rowBytes;
+  const inProtocol = protocol.tokens * tokenBytes + ROWS_AT_ONCE * rowBytes + protocol.largestAnswer;
   const peaks = [
-    { what: 'its peak over batches', peak: afterBatches.peak, activations: tokens * tokenBytes },
-    { what: 'its peak over a protocol', peak: afterProtocol.peak, activations },
+    { what: 'its peak over batches', peak: afterBatches.peak, activations: inBatches },
+    { what: 'its peak over a protocol', peak: afterProtocol.peak, activations: inProtocol },
   ];
   return { loaded, weights: parameters * 4, peaks };
 }
