@@ -2,7 +2,8 @@
 
 import { createInterface } from 'node:readline';
 import { createEmbeddedEngine, openModelFolder } from '../build/lab.js';
-import { timeProtocol, timeSweep } from './timed-protocol.mjs';
+import { say } from './table.mjs';
+import { timeEditions, timeProtocol, timeSweep } from './timed-protocol.mjs';
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const opened = JSON.parse((await lines.next()).value);
@@ -22,6 +23,9 @@ const works = {
 tell({
   parameters: model.parameters,
   tokenBytes: layers * 2 * width * 4,
+  // One row of a batch, in a model such as GPT-2: the residual stream, three numbers for each of its own as queries, keys and values, four in the MLP, and
+  // four that are read or written by those.
+  rowBytes: (1 + 3 + 4 + 4) * width * 4,
   loaded: process.memoryUsage().rss - before,
 });
 for await (const line of lines) {
@@ -29,7 +33,8 @@ for await (const line of lines) {
   if (work.do === 'memory') tell({ peak: process.resourceUsage().maxRSS * 1024 - before });
   // As the demo asks it.
   else if (work.do === 'protocol') tell(await timeProtocol(engine, { ...work, neutral: 32 }));
-  else if (work.do === 'sweep') tell(await timeSweep(engine, { ...work, neutral: 32 }));
+  else if (work.do === 'editions') tell(await timeEditions(engine, { ...work, neutral: 32 }));
+  else if (work.do === 'sweep') tell(await timeSweep(engine, { ...work, neutral: 32 }, (done) => say(`  ${done}`)));
   else tell({ seconds: await timed(() => works[work.do](work)) });
 }
 await engine.close();

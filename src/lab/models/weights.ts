@@ -25,9 +25,10 @@ export interface WeightTensor {
 
 export function weightTensors(files: WeightFiles, layout: ReadonlyMap<string, Stored>): Map<string, WeightTensor> {
   const tensors = new Map<string, WeightTensor>();
+  const parts = createPartBuffer();
   for (const [name, stored] of layout) {
     const found = find(files, stored);
-    if (found) tensors.set(name, { shape: stored.shape, read: (target) => read(found, stored, target) });
+    if (found) tensors.set(name, { shape: stored.shape, read: (target) => read(found, stored, target, parts) });
   }
   return tensors;
 }
@@ -57,11 +58,12 @@ function read(
   { file, name }: Found,
   { part, storedShape, shape, offset = 0, scale = 1 }: Stored,
   target: Float32Array,
+  parts: PartBuffer,
 ): void {
   if (part.kind === 'columns') {
     const [rows = missing('rows of', name), columns = missing('columns of', name)] = storedShape;
     const count = shape[0] ?? missing('rows of', name);
-    readTransposed(file, name, { rows, columns, first: part.first, count }, target);
+    readTransposed(file, name, { rows, columns, first: part.first, count }, target, parts);
   } else {
     // A vector is a matrix of one column.
     const [rows = missing('rows of', name), columns = 1] = storedShape;
@@ -77,7 +79,19 @@ function read(
 }
 
 /** Numbers of a stored matrix that are held at a time. */
-const PART = 1 << 20;
+const PART = 1 << 18;
+
+/** Gives room for so many numbers, which the next caller writes over. */
+type PartBuffer = (count: number) => Float32Array;
+
+/** One buffer for all tensors: one for each would stay in the process's memory after the model is loaded. */
+function createPartBuffer(): PartBuffer {
+  let buffer = new Float32Array();
+  return (count) => {
+    if (buffer.length < count) buffer = new Float32Array(Math.max(count, PART));
+    return buffer.subarray(0, count);
+  };
+}
 
 /** Reads `count` columns from `first` on; they become the rows of the target. */
 function readTransposed(
@@ -85,9 +99,10 @@ function readTransposed(
   name: string,
   { rows, columns, first, count }: { rows: number; columns: number; first: number; count: number },
   target: Float32Array,
+  parts: PartBuffer,
 ): void {
   const rowsAtOnce = Math.max(1, Math.min(rows, Math.floor(PART / columns)));
-  const part = new Float32Array(rowsAtOnce * columns);
+  const part = parts(rowsAtOnce * columns);
   for (let start = 0; start < rows; start += rowsAtOnce) {
     const held = Math.min(rowsAtOnce, rows - start);
     file.into(name, part.subarray(0, held * columns), { first: start * columns });

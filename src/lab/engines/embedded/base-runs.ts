@@ -91,7 +91,7 @@ export function createBaseRuns(
       const sequences = group.map((base, index) => {
         const kept = reserved[index] ?? missing('memory for the residual stream of prompt', index);
         if (base.prefix) copyPrefix(base.prefix, base.need.cached, kept, depth);
-        return sequenceOf(base, kept);
+        return sequenceOf(base, kept, depth);
       });
       layers.run(sequences, depth);
     } catch (error) {
@@ -120,15 +120,17 @@ export function createBaseRuns(
     }
   }
 
-  function sequenceOf({ need, start, prefix }: PlannedBase, kept: ReadonlyMap<number, Rows>): Sequence {
+  function sequenceOf({ need, start, prefix }: PlannedBase, kept: ReadonlyMap<number, Rows>, depth: number): Sequence {
     const { tokens, store } = need.cached;
     const first = prefixLength(prefix);
     const hooks = new Map<number, Hook[]>();
     for (const [layer, rows] of kept) addHook(hooks, boundary(layer), keeping(first, tokens.length, rows));
     for (const { point, hook } of need.reads) addHook(hooks, pointNumber(point), hook);
+    const isNeededToTheEnd = [...hooks.keys()].some((point) => point > boundary(depth - 1));
     return {
       tokens: tokens.slice(first),
       first,
+      neededFrom: isNeededToTheEnd ? first : tokens.length,
       length: tokens.length,
       start,
       input: start === 0 ? 0 : residualRow(need.cached, start, 0),

@@ -18,6 +18,8 @@ export interface Batch {
   tables: Tables;
   /** For each row its token and its position. */
   tokens: number;
+  /** The address of a table that lists rows, with room for all. */
+  listed: number;
 }
 
 export interface Batches {
@@ -62,6 +64,7 @@ export function createBatches(spec: ModelSpec, heap: Heap): Batches {
       mlpOut: rowsOf(width),
       tables: { rows: take(rowsHeld * ROW_WORDS * 4), sequences: take(sequencesHeld * SEQUENCE_WORDS * 4) },
       tokens: take(rowsHeld * 8),
+      listed: take(rowsHeld * 4),
     };
   }
 

@@ -158,10 +158,11 @@ function sequenceOf(text: Growing, rows: Pick<Sequence, 'tokens' | 'first' | 'st
   const hooks = new Map<number, Hook[]>();
   const end = rows.first + rows.tokens.length;
   addInterventions(hooks, variant.interventions, { length, first: rows.first, end });
-  if (text.isOnItsOwn) return { ...rows, length: end, shared: undefined, own, hooks };
+  const parts = { ...rows, length: end, own, neededFrom: rows.first, hooks };
+  if (text.isOnItsOwn) return { ...parts, shared: undefined };
   const before = change ? { length: change.first, changesAt: change.start } : { length, changesAt: 0 };
   const shared = { ...cached.store, ...before, lengthBefore: length };
-  return { ...rows, length: end, shared, own, hooks };
+  return { ...parts, shared };
 }
 
 function storeBytes({ spec }: Model, { tokens, change, room }: Text): number {

@@ -77,17 +77,19 @@ export function createLayers(
       return { residual: (sequence) => addressOf(batch.residual, sequence), stride: batch.residual.stride };
 
       function compute(packed: PackedLayer, layer: number, count: number): void {
-        attend(batch, packed, layer, count);
+        const left = attend(batch, packed, layer, count);
+        if (left === 0) return;
         runHooks(pointNumber({ layer, place: 'attn_out' }), batch.attentionOut);
-        if (!spec.parallel) program.add(batch.residual, batch.attentionOut, count, width);
-        feedForward(batch, packed, count);
+        if (!spec.parallel) program.add(batch.residual, batch.attentionOut, left, width);
+        feedForward(batch, packed, left);
         runHooks(pointNumber({ layer, place: 'mlp_out' }), batch.mlpOut);
-        if (spec.parallel) program.add(batch.residual, batch.attentionOut, count, width);
-        program.add(batch.residual, batch.mlpOut, count, width);
+        if (spec.parallel) program.add(batch.residual, batch.attentionOut, left, width);
+        program.add(batch.residual, batch.mlpOut, left, width);
         runHooks(pointNumber({ layer, place: 'resid_post' }), batch.residual);
       }
 
-      function attend({ tables, ...rows }: Batch, packed: PackedLayer, layer: number, count: number): void {
+      /** Gives back how many rows are left: those that are needed behind the attention of this layer. */
+      function attend({ tables, ...rows }: Batch, packed: PackedLayer, layer: number, count: number): number {
         const over = spec.queryKeyNorm ?? 'shared';
         const norms = { query: packed.queryNorm, key: packed.keyNorm, ...normSettings, over };
         const window = spec.window[layer];
@@ -96,20 +98,54 @@ export function createLayers(
         const read = normalized(rows.residual, packed.attentionNorm, count, rows.normed);
         program.multiply(read, count, packed.queryKeyValue, rows.heads);
         program.prepareHeads(rows.heads, count, spec, turns, norms, tables, layer);
-        attendWithHooks({ tables, ...rows }, layer, reach, count);
+        const left = attendWithHooks({ tables, ...rows }, layer, reach, count);
+        if (left === 0) return 0;
         runHooks(pointNumber({ layer, place: 'z' }), rows.attended, undefined, headsOf);
-        program.multiply(rows.attended, count, packed.output, rows.attentionOut);
-        normalized(rows.attentionOut, packed.attentionAfterNorm, count, rows.attentionOut);
+        program.multiply(rows.attended, left, packed.output, rows.attentionOut);
+        normalized(rows.attentionOut, packed.attentionAfterNorm, left, rows.attentionOut);
+        return left;
       }
 
-      function attendWithHooks({ tables, heads, attended }: Batch, layer: number, reach: Reach, count: number): void {
+      function attendWithHooks(batch: Batch, layer: number, reach: Reach, count: number): number {
+        const { tables, heads, attended } = batch;
         const hooks = hooksAt(pointNumber({ layer, place: 'pattern' }));
-        if (hooks.length === 0) return program.attend(heads, count, spec, reach, attended, tables, layer);
+        if (hooks.length === 0 && layer === depth - 1) return attendNeeded(batch, layer, reach, count);
+        if (hooks.length === 0) {
+          program.attend(heads, count, spec, reach, attended, tables, layer);
+          return count;
+        }
         const located = hooks.map(({ sequence, ...rest }) => {
           const end = sequence.first + sequence.tokens.length;
           return { ...rest, row: firstRows.get(sequence) ?? missing('first row of a sequence'), end };
         });
         patterns.attend({ heads, attended, tables, layer, reach, count }, located);
+        return count;
+      }
+
+      /** In the last layer. The rows that are needed move to the front of the batch; those before a sequence's first needed one are not there any more. */
+      function attendNeeded(batch: Batch, layer: number, reach: Reach, count: number): number {
+        const { tables, heads, attended, listed, residual } = batch;
+        const needed: number[] = [];
+        for (const sequence of sequences.slice(0, atWork)) {
+          const { first, tokens, neededFrom } = sequence;
+          const firstRow = firstRows.get(sequence) ?? missing('first row of a sequence');
+          firstRows.set(sequence, needed.length - (neededFrom - first));
+          for (let position = neededFrom; position < first + tokens.length; position++) {
+            needed.push(firstRow + position - first);
+          }
+        }
+        heap.words(listed, needed.length).set(needed);
+        if (needed.length > 0) {
+          program.attend(heads, needed.length, spec, reach, attended, tables, layer, { listed });
+        }
+        if (needed.length === count) return count;
+        program.run();
+        const numbers = residual.stride / 4;
+        const rows = heap.floats(residual.address, count * numbers);
+        needed.forEach((row, index) => {
+          rows.copyWithin(index * numbers, row * numbers, (row + 1) * numbers);
+        });
+        return needed.length;
       }
 
       /** Writes the residual stream of sequences that start at this layer: embeddings of tokens, or a copy of a cached one. */

@@ -11,7 +11,7 @@ import { createLayers, type Layers } from './layers.ts';
 import { packWeights } from './packed-weights.ts';
 import { createPredictions, type Predictions } from './predictions.ts';
 import { createPrefixCache } from './prefix-cache.ts';
-import { createProgram, type KernelProgram } from './program.ts';
+import { createProgram, type KernelProgram, scratchBytes } from './program.ts';
 
 export interface Model {
   spec: ModelSpec;
@@ -50,8 +50,7 @@ export function createModel(
 ): { model: Model; scratch: number[] } {
   const heap = createHeap(memory);
   const kernel = instantiateKernel(module, memory);
-  // Holds the attention scores of one query.
-  const scratch = Array.from({ length: threads }, () => heap.allocate(spec.context * 4));
+  const scratch = Array.from({ length: threads }, () => heap.allocate(scratchBytes(spec.context)));
   const program = createProgram(kernel, heap, scratch[0] ?? missing('thread', 0));
   const weights = packWeights(spec, tensors, heap);
   const layers = createLayers(spec, weights, heap, program, checkAborted);

@@ -38,7 +38,7 @@ export function createPatterns(spec: ModelSpec, heap: Heap, program: KernelProgr
       const changed: number[] = [];
       try {
         const patterns = { address, stride, headStride };
-        program.attend(heads, count, spec, reach, attended, tables, layer, patterns);
+        program.attend(heads, count, spec, reach, attended, tables, layer, { patterns });
         program.run();
         for (const { hooks, row: first, end } of sequences) {
           const weights: RowAt = (index, head = missing('head of a pattern')) =>

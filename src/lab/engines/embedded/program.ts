@@ -58,7 +58,7 @@ export interface KernelProgram {
     tables: Tables,
     layer: number,
   ): void;
-  /** With `patterns`, the weights are written there, too. */
+  /** With `patterns`, the weights are written there, too. With `listed`, the address of a table of rows, only those are computed, and written without gaps. */
   attend(
     batch: Rows,
     count: number,
@@ -67,7 +67,7 @@ export interface KernelProgram {
     to: Rows,
     tables: Tables,
     layer: number,
-    patterns?: PatternRows,
+    options?: { patterns?: PatternRows; listed?: number },
   ): void;
   /** Computes the outputs of some rows' heads again, from weights in `patterns`. `rows` is the address of a table with a row and a head for each. */
   mixPatterns(
@@ -158,9 +158,9 @@ const OPERATION_BYTES = 128;
 const HEAD_WORDS = 8;
 const ROWS_PER_ITEM = 4;
 const LONGEST = 64;
-/** What one item of a product is: as many rows as stay in a processor's cache while panels pass by. */
+/** What one item of a product is: as many rows as stay in a processor's cache while panels pass by, and so few panels that threads end at nearly the same time. */
 const ROWS_PER_PRODUCT = 192;
-const PANELS_PER_PRODUCT = 8;
+const PANELS_PER_PRODUCT = 4;
 /** Outputs that lie side by side in a packed matrix. */
 export const PANEL = 8;
 
@@ -201,8 +201,9 @@ export function createProgram(kernel: Kernel, heap: Heap, scratch: number): Kern
         ...(rotary.long ? [rotary.long.beyond, rotary.long.away] : [0, 0]),
       ]);
     },
-    attend(batch, count, heads, reach, to, tables, layer, patterns = NO_PATTERNS) {
-      push('attend', items(count) * heads.heads, attention(batch, count, heads, reach, to, tables, layer, patterns));
+    attend(batch, count, heads, reach, to, tables, layer, { patterns = NO_PATTERNS, listed = ALL_ROWS } = {}) {
+      const fields = attention(batch, count, heads, reach, to, tables, layer, patterns);
+      push('attend', items(count) * heads.heads, [...fields, listed]);
     },
     mixPatterns(batch, { rows, count }, heads, reach, to, tables, layer, patterns) {
       push('mixPatterns', count, attention(batch, rows, heads, reach, to, tables, layer, patterns));
@@ -245,6 +246,11 @@ export function createProgram(kernel: Kernel, heap: Heap, scratch: number): Kern
   return program;
 }
 
+/** Of each thread's own room: the attention scores of as many queries as are computed together, with their sums, as `kernel/attention.as` has it. */
+export function scratchBytes(context: number): number {
+  return 4 * ROWS_PER_ITEM * (1 + context + 3);
+}
+
 function items(rows: number): number {
   return Math.ceil(rows / ROWS_PER_ITEM);
 }
@@ -269,6 +275,9 @@ function attention(
 
 /** Tells the kernel that a model has no learned positions. */
 const NO_ROWS: Rows = { address: 0, stride: 0 };
+
+/** Tells the kernel that the rows are all of the first ones. */
+const ALL_ROWS = 0;
 
 /** Tells the kernel to write no weights. */
 const NO_PATTERNS: PatternRows = { ...NO_ROWS, headStride: 0 };

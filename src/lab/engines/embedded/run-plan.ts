@@ -1,6 +1,6 @@
 /** Plans one variant of a run: what it copies from the unmodified prompt, what it computes itself, and which activations are read where. */
 
-import type { ForwardRequest, HookPoint, Variant } from '../../core/engine.ts';
+import type { ForwardRequest, HookPoint, Positions, Variant } from '../../core/engine.ts';
 import { widthAt } from '../../core/hook-points.ts';
 import { resolvePositions } from '../../core/positions.ts';
 import type { BaseNeed } from './base-runs.ts';
@@ -13,6 +13,8 @@ export interface RunPlan {
   tokens: readonly number[];
   /** Undefined if the interventions change nothing that the request reads. */
   change: Change | undefined;
+  /** The first position at which anything is read or changed that the last layer computes from its keys and values. */
+  neededFrom: number;
   hooks: Map<number, Hook[]>;
   /** For each tap: positions × width. */
   activations: Float32Array[];
@@ -25,7 +27,9 @@ export function planVariant({ spec, heap }: Model, variant: Variant, request: Fo
   const { layers } = spec;
   const { cached } = need;
   const { tokens } = cached;
-  const change = observedChange(variant, request, tokens.length, layers);
+  const depth = requestDepth(request, layers);
+  const neededFrom = firstNeeded(variant, request, tokens.length, depth);
+  const change = observedChange(variant, tokens.length, depth) ?? lastLayer();
   const hooks = new Map<number, Hook[]>();
   const takeFromBase: (() => void)[] = [];
   if (change) {
@@ -50,7 +54,16 @@ export function planVariant({ spec, heap }: Model, variant: Variant, request: Fo
     );
     return activation;
   });
-  return { tokens, change, hooks, activations, takeFromBase };
+  const logitsFrom = request.logits ? firstOf(request.logits.positions, tokens.length) : tokens.length;
+  const readsBase = request.surprise || (request.logits && (!change || logitsFrom < change.first));
+  if (readsBase) need.residuals.add(layers);
+  return { tokens, change, neededFrom, hooks, activations, takeFromBase };
+
+  /** What is read of an unmodified prompt behind its last layer is computed for those positions alone, as if that layer had been changed there. */
+  function lastLayer(): Change | undefined {
+    if (depth < layers || neededFrom === 0 || cached.residuals.has(layers)) return undefined;
+    return { start: layers - 1, first: neededFrom };
+  }
 
   function planReading(point: HookPoint, slots: readonly Slot[], first: number): void {
     if (slots.length > 0) addHook(hooks, pointNumber(point), reading(slots, first, point.head));
@@ -78,10 +91,21 @@ export function requestDepth({ taps = [], logits, surprise }: ForwardRequest, la
 }
 
 /** The part of the variant that differs from its prompt, as a sequence to compute. */
-export function changedSequence({ tokens, hooks }: RunPlan, { start, first }: Change, cached: CachedPrompt): Sequence {
+export function changedSequence(plan: RunPlan, { start, first }: Change, cached: CachedPrompt): Sequence {
+  const { tokens, neededFrom, hooks } = plan;
   const input = start > 0 ? residualRow(cached, start, first) : 0;
-  const shared = { ...cached.store, length: first, lengthBefore: first, changesAt: 0 };
-  return { tokens: tokens.slice(first), first, length: tokens.length, start, input, shared, own: undefined, hooks };
+  const { address, layerBytes } = cached.store;
+  return {
+    tokens: tokens.slice(first),
+    first,
+    length: tokens.length,
+    start,
+    input,
+    shared: { address, layerBytes, length: first, lengthBefore: first, changesAt: 0 },
+    own: undefined,
+    neededFrom: Math.max(first, neededFrom),
+    hooks,
+  };
 }
 
 interface Slot {
@@ -89,9 +113,26 @@ interface Slot {
   target: Float32Array;
 }
 
-function observedChange(variant: Variant, request: ForwardRequest, length: number, layers: number): Change | undefined {
-  const change = firstChange(variant.interventions, length);
-  return change && change.start <= requestDepth(request, layers) ? change : undefined;
+function observedChange({ interventions }: Variant, length: number, depth: number): Change | undefined {
+  const change = firstChange(interventions, length);
+  return change && change.start <= depth ? change : undefined;
+}
+
+function firstNeeded(
+  { interventions }: Variant,
+  { taps = [], logits, surprise }: ForwardRequest,
+  length: number,
+  depth: number,
+): number {
+  if (surprise) return 0;
+  const inLastLayer = [...taps, ...interventions].filter(({ point }) => pointNumber(point) > boundary(depth - 1));
+  const asked = [...inLastLayer.map(({ positions }) => positions), ...(logits ? [logits.positions] : [])];
+  return Math.min(length, ...asked.map((positions) => firstOf(positions, length)));
+}
+
+/** The length if there is none. */
+function firstOf(positions: Positions, length: number): number {
+  return Math.min(length, ...resolvePositions(positions, length));
 }
 
 function isComputed(change: Change | undefined, point: HookPoint, position: number): boolean {

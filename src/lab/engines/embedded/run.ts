@@ -1,6 +1,7 @@
 /** Runs a forward request: computes each unmodified prompt once, and each variant only from the first activation that it changes, many of them in one batch. */
 
 import type { ForwardRequest, Variant, VariantResult } from '../../core/engine.ts';
+import { missing } from '../../core/missing.ts';
 import type { BaseNeed } from './base-runs.ts';
 import { splitBySize } from './batch.ts';
 import type { Change } from './interventions.ts';
@@ -33,6 +34,10 @@ interface Work {
   result: VariantResult;
 }
 
+interface ChangedWork extends Work {
+  change: Change;
+}
+
 function runPrompts(model: Model, request: ForwardRequest, prompts: readonly Prompt[], results: VariantResult[]): void {
   const depth = requestDepth(request, model.spec.layers);
   const works: Work[] = [];
@@ -42,7 +47,6 @@ function runPrompts(model: Model, request: ForwardRequest, prompts: readonly Pro
     const need: BaseNeed = { cached, residuals: new Set(), reads: [] };
     const plans = variants.map(({ index, variant }) => ({ index, plan: planVariant(model, variant, request, need) }));
     const isShared = plans.some(({ plan: { change } }) => !change || change.first > 0);
-    if (request.surprise || (request.logits && isShared)) need.residuals.add(model.spec.layers);
     if (isShared || need.residuals.size > 0) needs.push(need);
     for (const { index, plan } of plans) {
       const result = { activations: plan.activations };
@@ -53,23 +57,23 @@ function runPrompts(model: Model, request: ForwardRequest, prompts: readonly Pro
 
   model.bases.compute(needs, depth);
   for (const { plan } of works) for (const take of plan.takeFromBase) take();
-  const changed = works.flatMap(({ plan, ...rest }) => (plan.change ? [{ ...rest, plan, change: plan.change }] : []));
-  const unchanged = works.filter(({ plan }) => !plan.change);
+  const changed: ChangedWork[] = [];
+  const unchanged: Work[] = [];
+  // There may be thousands of them, so that objects are written out and not put together from others.
+  for (const { plan, cached, result } of works) {
+    if (plan.change) changed.push({ plan, cached, result, change: plan.change });
+    else unchanged.push({ plan, cached, result });
+  }
   predict(model, request, unchanged);
   for (const group of splitBySize(changed, rowsOf, ROWS_AT_ONCE)) runChanged(model, request, group, depth);
 }
 
-function runChanged(
-  model: Model,
-  request: ForwardRequest,
-  works: readonly (Work & { change: Change })[],
-  depth: number,
-) {
+function runChanged(model: Model, request: ForwardRequest, works: readonly ChangedWork[], depth: number) {
   const sequences = works.map(({ plan, change, cached }) => changedSequence(plan, change, cached));
   const { residual, stride } = model.layers.run(sequences, depth);
   const computed = works.map(({ cached, result }, index) => {
-    const sequence = sequences[index];
-    return { cached, result, ...(sequence && { own: { first: sequence.first, address: residual(sequence), stride } }) };
+    const sequence = sequences[index] ?? missing('sequence of variant', index);
+    return { cached, result, own: { first: sequence.first, address: residual(sequence), stride } };
   });
   predict(model, request, computed);
 }
@@ -99,6 +103,6 @@ function residualsAtMost({ taps = [], variants = [] }: ForwardRequest): number {
   return new Set(taps.map(({ point }) => point.layer)).size + new Set(layers).size + 2;
 }
 
-function rowsOf({ plan, change }: Work & { change: Change }): number {
+function rowsOf({ plan, change }: ChangedWork): number {
   return plan.tokens.length - change.first;
 }

@@ -17,6 +17,8 @@ export interface Sequence {
   shared: SharedStore | undefined;
   /** Where its own keys and values are written, if they are cached. */
   own: KeyValueStore | undefined;
+  /** The first position that the last layer computes to its end: of those before it, only keys and values are needed. No hook behind them is called for less. */
+  neededFrom: number;
   /** By the number of the hook point. */
   hooks: ReadonlyMap<number, readonly Hook[]>;
 }

@@ -40,7 +40,7 @@ const NO_NORMS = { query: 0, key: 0, epsilon: 0, takesMean: false, over: 'shared
 
 describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
   it.each(CASES)(
-    'mixes values by softmax over the keys, for $heads heads of $headWidth, a window of $window and a cap of $cap',
+    'mixes values by softmax over the keys, for all rows and for listed ones, for $heads heads of $headWidth, a window of $window and a cap of $cap',
     (given) => {
       const { texts, heads, keyValueHeads, headWidth, window, cap, keeps } = given;
       const { heap, numbers, placeRows, readRows, emptyRows, program, place } = kernelInHand(variant);
@@ -64,7 +64,16 @@ describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
         const ownBytes = 2 * own * keyValueWidth * 4;
         const ownStore = keeps ? { address: heap.allocate(2 * ownBytes), layerBytes: ownBytes } : undefined;
         const length = shared + own;
-        const sequence = { tokens: [], first: shared, length, start: 0, input: 0, own: ownStore, hooks: new Map() };
+        const sequence = {
+          tokens: [],
+          first: shared,
+          length,
+          start: 0,
+          input: 0,
+          own: ownStore,
+          neededFrom: shared,
+          hooks: new Map(),
+        };
         const sharedStore = { ...store, length: shared, lengthBefore: shared, changesAt: 0 };
         writeSequence(heap, tables.sequences + index * SEQUENCE_WORDS * 4, { ...sequence, shared: sharedStore }, row);
         const keys: number[][] = [];
@@ -93,7 +102,18 @@ describe.each(KERNEL_VARIANTS)('attention in the %s kernel', (variant) => {
       program.prepareHeads(batch, rowCount, shape, noTurns, NO_NORMS, tables, layer);
       program.attend(batch, rowCount, shape, { window, cap }, to, tables, layer);
       program.run();
-      expect(largestError(readRows(to, rowCount, heads * headWidth), expected)).toBeLessThan(1e-6);
+      const all = readRows(to, rowCount, heads * headWidth);
+      expect(largestError(all, expected)).toBeLessThan(1e-6);
+
+      const chosen = Array.from({ length: rowCount }, (_, row) => row).filter((row) => row % 3 !== 1);
+      const listed = heap.allocate(chosen.length * 4);
+      heap.words(listed, chosen.length).set(chosen);
+      const some = emptyRows(chosen.length, heads * headWidth);
+      program.attend(batch, chosen.length, shape, { window, cap }, some, tables, layer, { listed });
+      program.run();
+      const rowOf = (row: number) => all.slice(row * heads * headWidth, (row + 1) * heads * headWidth);
+      const wanted = chosen.flatMap((row) => Array.from(rowOf(row)));
+      expect(Array.from(readRows(some, chosen.length, heads * headWidth))).toEqual(wanted);
     },
   );
 

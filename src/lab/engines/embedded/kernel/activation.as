@@ -16,12 +16,11 @@ export function activate(operation: usize, item: i32): void {
   const end = endRow(item, <i32>field(operation, 2));
   for (let row = firstRow(item); row < end; row++) {
     const at = field(operation, 0) + <usize>row * stride;
-    for (let i = 0; i < width; i += 4) {
-      const to = at + (<usize>i << 2);
-      let y = activated(loadSome(to, width - i), kind);
-      if (gated) y = f32x4.mul(y, loadSome(to + (<usize>width << 2), width - i));
-      storeSome(to, y, width - i);
-    }
+    if (kind == GELU) activateByGelu(at, width);
+    else if (kind == GELU_TANH) activateByTanh(at, width);
+    else if (kind == SILU) activateBySilu(at, width);
+    else activateByRelu(at, width);
+    if (gated) multiplyRow(at, at + (<usize>width << 2), width);
   }
 }
 
@@ -44,14 +43,37 @@ export function capSome(at: usize, count: i32, scale: f32, cap: f32): void {
   }
 }
 
-function activated(x: v128, kind: usize): v128 {
-  if (kind == GELU) return gelu(x);
-  if (kind == GELU_TANH) return geluByTanh(x);
-  if (kind == SILU) return f32x4.div(x, f32x4.add(f32x4.splat(1), exponential(f32x4.neg(x))));
-  return f32x4.pmax(x, f32x4.splat(0));
+function activateByGelu(at: usize, width: i32): void {
+  for (let left = width; left > 0; left -= 4, at += 16) storeSome(at, gelu(loadSome(at, left)), left);
+}
+
+function activateByTanh(at: usize, width: i32): void {
+  for (let left = width; left > 0; left -= 4, at += 16) storeSome(at, geluByTanh(loadSome(at, left)), left);
+}
+
+function activateBySilu(at: usize, width: i32): void {
+  for (let left = width; left > 0; left -= 4, at += 16) storeSome(at, silu(loadSome(at, left)), left);
+}
+
+function activateByRelu(at: usize, width: i32): void {
+  for (let left = width; left > 0; left -= 4, at += 16) {
+    storeSome(at, f32x4.pmax(loadSome(at, left), f32x4.splat(0)), left);
+  }
+}
+
+function multiplyRow(at: usize, by: usize, width: i32): void {
+  for (let left = width; left > 0; left -= 4, at += 16, by += 16) {
+    storeSome(at, f32x4.mul(loadSome(at, left), loadSome(by, left)), left);
+  }
+}
+
+@inline
+function silu(x: v128): v128 {
+  return f32x4.div(x, f32x4.add(f32x4.splat(1), exponential(f32x4.neg(x))));
 }
 
 /** x/2 × (1 + tanh(u)) is x / (1 + exp(-2u)). */
+@inline
 function geluByTanh(x: v128): v128 {
   const cubic = multiplyAdd(f32x4.mul(x, x), f32x4.splat(0.044715), f32x4.splat(1));
   const power = f32x4.mul(f32x4.mul(x, f32x4.splat(-1.59576912160573071)), cubic);
@@ -62,6 +84,7 @@ function geluByTanh(x: v128): v128 {
  * x times the probability that a standard normal variable is below x. The tail beyond |x| is exp(-x²/2) times a polynomial in
  * t = 1 / (1 + 0.3 |x|), fitted by least squares of the relative error, which is below 5e-9.
  */
+@inline
 function gelu(x: v128): v128 {
   const t = f32x4.div(f32x4.splat(1), multiplyAdd(f32x4.abs(x), f32x4.splat(0.3), f32x4.splat(1)));
   let tail = f32x4.splat(-0.0208782614);

@@ -3,7 +3,7 @@
 import { sequenceOf, ownKeys, ownLayerBytes, positionOf, sharedLength, textLength } from './sequences';
 import { normalizeLayer, normalizeRms } from './norm';
 import { endRow, field, firstRow, numberField } from './operation';
-import { loadSome, multiplyAdd, storeSome } from './vector';
+import { copyNumbers, loadSome, multiplyAdd, storeSome } from './vector';
 
 /** What the norms of queries and keys go over; heads share their weights unless it is one of these. */
 const OVER_EACH_HEAD: usize = 1;
@@ -55,8 +55,8 @@ export function prepareHeads(operation: usize, item: i32): void {
     const values = keys + <usize>keyHeads * headBytes;
     let to = own + <usize>(position - sharedLength(sequence, layer)) * headBytes;
     for (let head: usize = 0; head < <usize>keyHeads; head++) {
-      memory.copy(to, keys + head * headBytes, headBytes);
-      memory.copy(to + valuesAway, values + head * headBytes, headBytes);
+      copyNumbers(to, keys + head * headBytes, headWidth);
+      copyNumbers(to + valuesAway, values + head * headBytes, headWidth);
       to += headAway;
     }
   }

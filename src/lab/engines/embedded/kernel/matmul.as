@@ -4,10 +4,14 @@
  */
 
 import { field } from './operation';
-import { tile1, tile1x4, tile2, tile4, tile6 } from './tiles';
+import { tile1, tile1x4, tile2, tile3, tile4, tile5, tile6 } from './tiles';
 
 /** Inputs that are summed up before the next panel is looked at: a panel's part stays in the nearest cache. */
 const INNER_BLOCK: i32 = 1024;
+/** Bytes of a panel's part from which on it is worth fetching: a small model is in the caches anyway. */
+const FETCHED: usize = 8192;
+/** Bytes that come from memory together. */
+const LINE: usize = 64;
 /** Eight zeros, from which sums without a bias start. */
 const ZEROS: usize = 64;
 
@@ -46,34 +50,48 @@ export function multiply(operation: usize, item: i32): void {
     for (; panel < endPanel; panel++) {
       const to = c + (<usize>panel << 5);
       const sums = start ? to : bias ? bias + (<usize>panel << 5) : ZEROS;
-      multiplyPanel(from, aStride, weights + <usize>panel * panelBytes + (<usize>start << 5), length, sums, start ? cStride : 0, to, cStride, count);
+      const b = weights + <usize>panel * panelBytes + (<usize>start << 5);
+      fetch(b, <usize>length << 5);
+      multiplyPanel(from, aStride, b, length, sums, start ? cStride : 0, to, cStride, count);
     }
   }
 }
 
+/**
+ * Brings a part of a panel into the nearest cache, from eight places at once: the tiles would ask memory for one line after the other, and
+ * wait for each. The loads stay although nobody uses what they load, because a load may trap.
+ */
+function fetch(b: usize, bytes: usize): void {
+  if (bytes < FETCHED) return;
+  const eighth = (bytes >> 3) & ~(LINE - 1);
+  for (const end = b + eighth; b < end; b += LINE) {
+    load<u32>(b);
+    load<u32>(b + eighth);
+    load<u32>(b + 2 * eighth);
+    load<u32>(b + 3 * eighth);
+    load<u32>(b + 4 * eighth);
+    load<u32>(b + 5 * eighth);
+    load<u32>(b + 6 * eighth);
+    load<u32>(b + 7 * eighth);
+  }
+}
+
+/** In as few tiles as there can be, and those as even as can be: one of two rows takes as long as one of four. */
 function multiplyPanel(
   a: usize, aStride: usize, b: usize, inner: i32, sums: usize, sumsStride: usize, c: usize, cStride: usize, rows: i32,
 ): void {
   let left = rows;
-  for (; left >= 6; left -= 6) {
-    tile6(a, aStride, b, inner, sums, sumsStride, c, cStride);
-    a += 6 * aStride;
-    c += 6 * cStride;
-    sums += 6 * sumsStride;
+  for (let tiles = (rows + 5) / 6; tiles; tiles--) {
+    const count = (left + tiles - 1) / tiles;
+    if (count == 6) tile6(a, aStride, b, inner, sums, sumsStride, c, cStride);
+    else if (count == 5) tile5(a, aStride, b, inner, sums, sumsStride, c, cStride);
+    else if (count == 4) tile4(a, aStride, b, inner, sums, sumsStride, c, cStride);
+    else if (count == 3) tile3(a, aStride, b, inner, sums, sumsStride, c, cStride);
+    else if (count == 2) tile2(a, aStride, b, inner, sums, sumsStride, c, cStride);
+    else tile1(a, b, inner, sums, c);
+    a += <usize>count * aStride;
+    c += <usize>count * cStride;
+    sums += <usize>count * sumsStride;
+    left -= count;
   }
-  if (left >= 4) {
-    tile4(a, aStride, b, inner, sums, sumsStride, c, cStride);
-    a += 4 * aStride;
-    c += 4 * cStride;
-    sums += 4 * sumsStride;
-    left -= 4;
-  }
-  if (left >= 2) {
-    tile2(a, aStride, b, inner, sums, sumsStride, c, cStride);
-    a += 2 * aStride;
-    c += 2 * cStride;
-    sums += 2 * sumsStride;
-    left -= 2;
-  }
-  if (left) tile1(a, b, inner, sums, c);
 }

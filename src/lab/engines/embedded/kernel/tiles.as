@@ -87,6 +87,43 @@ export function tile2(
   v128.store(c + cStride, high1, 16);
 }
 
+export function tile3(
+  a: usize, aStride: usize, b: usize, inner: i32, sums: usize, sumsStride: usize, c: usize, cStride: usize,
+): void {
+  let a0 = a;
+  let a1 = a + aStride;
+  let a2 = a + 2 * aStride;
+  let low0 = v128.load(sums);
+  let high0 = v128.load(sums, 16);
+  let low1 = v128.load(sums + sumsStride);
+  let high1 = v128.load(sums + sumsStride, 16);
+  let low2 = v128.load(sums + 2 * sumsStride);
+  let high2 = v128.load(sums + 2 * sumsStride, 16);
+  for (let left = inner; left; left--) {
+    const x = v128.load(b);
+    const y = v128.load(b, 16);
+    const s0 = v128.load_splat<f32>(a0);
+    low0 = multiplyAdd(s0, x, low0);
+    high0 = multiplyAdd(s0, y, high0);
+    const s1 = v128.load_splat<f32>(a1);
+    low1 = multiplyAdd(s1, x, low1);
+    high1 = multiplyAdd(s1, y, high1);
+    const s2 = v128.load_splat<f32>(a2);
+    low2 = multiplyAdd(s2, x, low2);
+    high2 = multiplyAdd(s2, y, high2);
+    a0 += 4;
+    a1 += 4;
+    a2 += 4;
+    b += 32;
+  }
+  v128.store(c, low0);
+  v128.store(c, high0, 16);
+  v128.store(c + cStride, low1);
+  v128.store(c + cStride, high1, 16);
+  v128.store(c + 2 * cStride, low2);
+  v128.store(c + 2 * cStride, high2, 16);
+}
+
 export function tile4(
   a: usize, aStride: usize, b: usize, inner: i32, sums: usize, sumsStride: usize, c: usize, cStride: usize,
 ): void {
@@ -131,6 +168,61 @@ export function tile4(
   v128.store(c + 2 * cStride, high2, 16);
   v128.store(c + 3 * cStride, low3);
   v128.store(c + 3 * cStride, high3, 16);
+}
+
+export function tile5(
+  a: usize, aStride: usize, b: usize, inner: i32, sums: usize, sumsStride: usize, c: usize, cStride: usize,
+): void {
+  let a0 = a;
+  let a1 = a + aStride;
+  let a2 = a + 2 * aStride;
+  let a3 = a + 3 * aStride;
+  let a4 = a + 4 * aStride;
+  let low0 = v128.load(sums);
+  let high0 = v128.load(sums, 16);
+  let low1 = v128.load(sums + sumsStride);
+  let high1 = v128.load(sums + sumsStride, 16);
+  let low2 = v128.load(sums + 2 * sumsStride);
+  let high2 = v128.load(sums + 2 * sumsStride, 16);
+  let low3 = v128.load(sums + 3 * sumsStride);
+  let high3 = v128.load(sums + 3 * sumsStride, 16);
+  let low4 = v128.load(sums + 4 * sumsStride);
+  let high4 = v128.load(sums + 4 * sumsStride, 16);
+  for (let left = inner; left; left--) {
+    const x = v128.load(b);
+    const y = v128.load(b, 16);
+    const s0 = v128.load_splat<f32>(a0);
+    low0 = multiplyAdd(s0, x, low0);
+    high0 = multiplyAdd(s0, y, high0);
+    const s1 = v128.load_splat<f32>(a1);
+    low1 = multiplyAdd(s1, x, low1);
+    high1 = multiplyAdd(s1, y, high1);
+    const s2 = v128.load_splat<f32>(a2);
+    low2 = multiplyAdd(s2, x, low2);
+    high2 = multiplyAdd(s2, y, high2);
+    const s3 = v128.load_splat<f32>(a3);
+    low3 = multiplyAdd(s3, x, low3);
+    high3 = multiplyAdd(s3, y, high3);
+    const s4 = v128.load_splat<f32>(a4);
+    low4 = multiplyAdd(s4, x, low4);
+    high4 = multiplyAdd(s4, y, high4);
+    a0 += 4;
+    a1 += 4;
+    a2 += 4;
+    a3 += 4;
+    a4 += 4;
+    b += 32;
+  }
+  v128.store(c, low0);
+  v128.store(c, high0, 16);
+  v128.store(c + cStride, low1);
+  v128.store(c + cStride, high1, 16);
+  v128.store(c + 2 * cStride, low2);
+  v128.store(c + 2 * cStride, high2, 16);
+  v128.store(c + 3 * cStride, low3);
+  v128.store(c + 3 * cStride, high3, 16);
+  v128.store(c + 4 * cStride, low4);
+  v128.store(c + 4 * cStride, high4, 16);
 }
 
 export function tile6(

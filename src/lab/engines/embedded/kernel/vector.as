@@ -53,7 +53,11 @@ export function highest(at: usize, count: i32): f32 {
   return max(f32x4.extract_lane(top, 0), f32x4.extract_lane(top, 1));
 }
 
-/** e to the x, with an error of about one unit in the last place. Results below the smallest normal number become that number. */
+/**
+ * e to the x, with an error of about one unit in the last place. Results below the smallest normal number become that number. It is
+ * inlined, because V8 makes each constant anew where it is not in a loop.
+ */
+@inline
 export function exponential(x: v128): v128 {
   const bounded = f32x4.pmax(f32x4.pmin(x, f32x4.splat(88.3)), f32x4.splat(-87.3));
   const whole = f32x4.nearest(f32x4.mul(bounded, f32x4.splat(1.44269504088896341)));
@@ -84,6 +88,20 @@ export function hyperbolicTangent(x: v128): v128 {
   const power = exponential(f32x4.add(x, x));
   const far = f32x4.sub(f32x4.splat(1), f32x4.div(f32x4.splat(2), f32x4.add(power, f32x4.splat(1))));
   return v128.bitselect(near, far, f32x4.lt(f32x4.abs(x), f32x4.splat(0.625)));
+}
+
+@inline
+export function fillZeros(to: usize, count: i32): void {
+  for (let i = 0; i < count; i += 4) storeSome(to + (<usize>i << 2), f32x4.splat(0), count - i);
+}
+
+/** For so few numbers that calling `memory.copy`, which leaves WebAssembly, takes longer than copying. */
+@inline
+export function copyNumbers(to: usize, from: usize, count: i32): void {
+  for (let i = 0; i < count; i += 4) {
+    const at = <usize>i << 2;
+    storeSome(to + at, loadSome(from + at, count - i), count - i);
+  }
 }
 
 /** Up to four numbers; what is not there is 0. */
