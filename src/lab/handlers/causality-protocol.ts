@@ -14,8 +14,9 @@ import { norm } from '../statistics/vectors.ts';
 import type { Capture, Label } from '../store/captures.ts';
 import type { Probe } from '../store/probes.ts';
 import { defineHandler } from './handler.ts';
+import { keepRecord } from './keep-record.ts';
 import { layerOf } from './layers.ts';
-import { type LabResources, manifestFor } from './resources.ts';
+import type { LabResources } from './resources.ts';
 import { labelledRows, positionIn, seenRows } from './rows.ts';
 import { targetWords } from './target-words.ts';
 import { verdictAnswer } from './verdict-answer.ts';
@@ -24,24 +25,8 @@ export const causalityProtocolHandler = defineHandler(causalityProtocol, async (
   const notes: string[] = [];
   const { question, length } = await makeQuestion(resources, args, notes);
   const record = await answer(resources, question, args, context);
-  const { evidence, verdict } = record;
-  const { model: _, ...found } = evidence;
-  const manifest = manifestFor(resources, {
-    tool: causalityProtocol.name,
-    inputs: { question, question_number: evidence.multiplicity.question },
-    outputs: { found, verdict },
-    data: evidence.data.hash,
-    seed: question.seed,
-  });
-  const file = await resources.store.saveRecord(manifest.manifest_sha256.slice(0, 16), record);
-  await resources.store.manifests.append(manifest);
-  return {
-    ...verdictAnswer(record, length),
-    ...(args.include_evidence && { record }),
-    record_file: file,
-    notes,
-    manifest_sha256: manifest.manifest_sha256,
-  };
+  const kept = await keepRecord(resources, causalityProtocol.name, record, { verdict: record.verdict });
+  return { ...verdictAnswer(record, length), ...(args.include_evidence && { record }), notes, ...kept };
 });
 
 type Arguments = z.output<typeof causalityProtocol.input>;

@@ -12,8 +12,9 @@ import type { SweepQuestion, SweepRecord } from '../site-sweep/sweep-record.ts';
 import type { Capture } from '../store/captures.ts';
 import { fitOf, probeDirection, progressIn } from './causality-protocol.ts';
 import { defineHandler } from './handler.ts';
+import { keepRecord } from './keep-record.ts';
 import { layerOf } from './layers.ts';
-import { type LabResources, manifestFor } from './resources.ts';
+import type { LabResources } from './resources.ts';
 import { labelledRows } from './rows.ts';
 import { sweepAnswer } from './sweep-answer.ts';
 import { targetWords } from './target-words.ts';
@@ -22,24 +23,8 @@ export const sweepHandler = defineHandler(sweep, async (resources, args, context
   const notes: string[] = [];
   const question = await makeSweepQuestion(resources, args, notes);
   const record = await answerSweep(resources, question, context);
-  const { evidence, conclusion } = record;
-  const { model: _, ...found } = evidence;
-  const manifest = manifestFor(resources, {
-    tool: sweep.name,
-    inputs: { question, question_number: evidence.multiplicity.question },
-    outputs: { found, conclusion },
-    data: evidence.data.hash,
-    seed: question.seed,
-  });
-  const file = await resources.store.saveRecord(manifest.manifest_sha256.slice(0, 16), record);
-  await resources.store.manifests.append(manifest);
-  return {
-    ...sweepAnswer(record, args.capture_id),
-    ...(args.include_evidence && { record }),
-    record_file: file,
-    notes,
-    manifest_sha256: manifest.manifest_sha256,
-  };
+  const kept = await keepRecord(resources, sweep.name, record, { conclusion: record.conclusion });
+  return { ...sweepAnswer(record, args.capture_id), ...(args.include_evidence && { record }), notes, ...kept };
 });
 
 type Arguments = z.output<typeof sweep.input>;
