@@ -68,7 +68,7 @@ function separateAlongRandom(data: Labelled, test: readonly number[], labels: re
 function permute(
   data: Labelled,
   split: Evidence['split'],
-  { lines }: TestedPart,
+  { lines, isOriented = false }: TestedPart,
   fit: Fit | undefined,
   scored: Separation,
 ): number[] {
@@ -76,7 +76,7 @@ function permute(
     return fit
       ? permuteClassMeans(data, split, PERMUTATIONS.fast)
       : permuteClasses(data, split, lines, PERMUTATIONS.fast);
-  return fit ? permuteRefitting(data, split, fit) : permuteLabels(data, split, scored);
+  return fit ? permuteRefitting(data, split, fit) : permuteLabels(data, split, scored, isOriented);
 }
 
 /** The direction, or its opposite if that is the way from label 0 to label 1: which way a given direction points says nothing about its use. */
@@ -111,13 +111,13 @@ function scorerOf({ activations, width }: Labelled, rows: readonly number[]): Sc
   return createScorer(rowsOf(activations, rows, width), width);
 }
 
-/** Of a direction that was given, the better way round, as it was itself. */
-function permuteLabels(data: Labelled, { test }: Evidence['split'], scored: Separation): number[] {
+/** Of a direction that was given, the better way round, as it was itself; of one whose way is known, that way. */
+function permuteLabels(data: Labelled, { test }: Evidence['split'], scored: Separation, isOriented: boolean): number[] {
   const random = createRandom(data.seed, 'permutation');
   const groups = exchangeableGroups(data.dataset, test);
   return Array.from({ length: PERMUTATIONS.fast }, () => {
     const value = auroc(scored.scores, permuteWithin(scored.labels, groups, random), scored.resolution);
-    return Math.max(value, 1 - value);
+    return isOriented ? value : Math.max(value, 1 - value);
   });
 }
 

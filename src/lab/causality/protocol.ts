@@ -223,8 +223,8 @@ function checkQuestion(engine: Engine, question: CausalQuestion): void {
 }
 
 /** What was fitted to labels, or is scored between class means, faces the way that it was found. */
-function isFacing({ lines }: TestedPart, refit: unknown): boolean {
-  return lines !== undefined || refit !== undefined;
+function isFacing({ lines, isOriented }: TestedPart, refit: unknown): boolean {
+  return lines !== undefined || isOriented === true || refit !== undefined;
 }
 
 function startRun(

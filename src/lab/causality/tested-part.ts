@@ -27,6 +27,8 @@ export interface TestedPart {
   subspace: Subspace;
   /** With more than two classes: from the mean of the second class of each pair to that of the first, within the subspace. */
   lines?: readonly ClassLine[];
+  /** Whether the discovery half tells which way the direction points, though nothing is fitted again in permutations. */
+  isOriented?: boolean;
 }
 
 export interface ClassLine {
@@ -56,7 +58,7 @@ export function testedPart(
   const difference = within(subspace, differenceOfMeans(rows(), labels()));
   const [first = missing('vector of the subspace')] = subspace.vectors;
   // Classes with equal means have no direction between them: any of the subspace will do.
-  return { direction: difference ?? first, subspace };
+  return { direction: difference ?? first, subspace, ...(found && { isOriented: true }) };
 }
 
 /** Whether the question is about the span of several vectors. */

@@ -47,7 +47,7 @@ export async function askQuestion(call: CallTool, question: Asked): Promise<Expe
   if (direction.kind === 'given')
     await call('load_probe', { probe_id, direction: direction.vector, layer, position: site.position });
   return askProtocol(call, {
-    ...(direction.kind === 'given' ? { probe_id } : { fit: direction.method }),
+    ...(direction.kind === 'given' ? { probe_id } : { fit: direction.method, rank: direction.rank }),
     capture_id: await capture(dataset),
     ...(structureMatched && { structure_matched_capture_id: await capture(structureMatched) }),
     ...(target && { positive_tokens: target.positive, negative_tokens: target.negative }),

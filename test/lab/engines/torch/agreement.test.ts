@@ -104,6 +104,26 @@ describe('the model that ships, in both engines', () => {
     };
     expectSame(await runProtocol(torch, question, options), await runProtocol(embedded, question, options));
   });
+
+  it('gets the same verdict on a subspace that each engine fits on interchange by itself', async () => {
+    const [demo] = demoQuestions(1);
+    if (!demo) throw new Error('There is no question about the model that ships.');
+    const question: CausalQuestion = {
+      site: { layer: demo.layer, place: 'resid_post', position: demo.position },
+      direction: { kind: 'fit', method: 'interchange', rank: 2 },
+      dataset: demo.dataset,
+      target: demo.target,
+      neutralPrompts: neutralPrompts(0, 24),
+      seed: 1,
+    };
+    const [ours, theirs] = [
+      await runProtocol(torch, question, options),
+      await runProtocol(embedded, question, options),
+    ];
+    expect(decide(theirs)).toMatchObject({ verdict: 'causal' });
+    expect(decide(ours)).toMatchObject({ verdict: 'causal' });
+    expect(ours.interchange.value).toBeCloseTo(theirs.interchange.value, 2);
+  });
 });
 
 describe('models of known causal structure', () => {
