@@ -32,7 +32,7 @@ export interface Comparison {
 type Taking = (index: number, logits: Float32Array) => void;
 
 /** Bytes of logits in memory at a time. */
-const ROOM = 16 * 2 ** 20;
+const ROOM = 8 * 2 ** 20;
 
 export function createPredictions(
   spec: ModelSpec,
