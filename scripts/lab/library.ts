@@ -22,6 +22,7 @@ export {
 } from '../../test/lab/ground-truth/curves.ts';
 export { twinFamilies } from '../../test/lab/ground-truth/families/twins.ts';
 export { FAMILIES, familyOf } from '../../test/lab/ground-truth/families.ts';
+export { fittedOnInterchange } from '../../test/lab/ground-truth/fitted.ts';
 export { asFamily } from '../../test/lab/ground-truth/held-out.ts';
 export { tellLayerStory } from '../../test/lab/ground-truth/layer-story.ts';
 export { writeRandomTwin } from '../../test/lab/ground-truth/models/twin.ts';

@@ -6,6 +6,7 @@ import {
   EFFECT_SIZES,
   falsePositives,
   familyOf,
+  fittedOnInterchange,
   neutralPrompts,
   PAIR_COUNTS,
   powerFamily,
@@ -21,7 +22,8 @@ import { percent, printRate } from './print.mjs';
 
 /** Where there is nothing to find, as many runs of each kind. */
 export async function measureFalsePositives(count, first, shipped, answer, say) {
-  const families = [familyOf('noise'), familyOf('shuffled labels'), ...twinFamilies(shipped)];
+  const noise = familyOf('noise');
+  const families = [noise, fittedOnInterchange(noise, 2), familyOf('shuffled labels'), ...twinFamilies(shipped)];
   const seeds = Array.from({ length: Math.ceil(count / families.length) }, (_, i) => first + i);
   const runs = await runFamilies(families, seeds, answer, say);
   console.log('\nCalled causal or weak-causal where there is nothing to find:');

@@ -4,7 +4,7 @@ import { openModelFolder } from '../../../src/lab/models/open-model.ts';
 import { packageFile } from '../../../src/package-root.ts';
 import { twinFamily } from './families/twins.ts';
 import { familyOf } from './families.ts';
-import type { Family } from './family.ts';
+import { fittedOnInterchange } from './fitted.ts';
 import { askEngine, runFamily } from './suite.ts';
 
 const answer = askEngine(
@@ -12,23 +12,12 @@ const answer = askEngine(
   { version: '0.0.0', signal: new AbortController().signal },
 );
 
-/** The same model and data; what is tested is fitted on interchange. */
-function fittedOn(family: Family, rank: number): Family {
-  return {
-    ...family,
-    make(seed) {
-      const { files, question } = family.make(seed);
-      return { files, question: { ...question, direction: { kind: 'fit', method: 'interchange', rank } } };
-    },
-  };
-}
-
 describe('a subspace that is fitted on interchange', () => {
   // Fitted, it finds what is read beside the direction that the family asks about.
   test.each(['causal', 'correlate', 'two dimensions', 'one of two dimensions', 'saturating'])(
     'is causal in the model %s, whose answer is read from the site',
     async (name) => {
-      const { evidence, verdict } = await runFamily(fittedOn(familyOf(name), 2), 2026, answer);
+      const { evidence, verdict } = await runFamily(fittedOnInterchange(familyOf(name), 2), 2026, answer);
       expect(evidence.interchange.value).toBeGreaterThan(0.8);
       expect(verdict).toBe('causal');
     },
@@ -42,17 +31,21 @@ describe('a subspace that is fitted on interchange', () => {
     ['temperature', 2026],
     ['content word, spent', 2026],
   ])('is not causal in the model %s with seed %d', async (name, seed) => {
-    const { verdict } = await runFamily(fittedOn(familyOf(name), 2), seed, answer);
+    const { verdict } = await runFamily(fittedOnInterchange(familyOf(name), 2), seed, answer);
     expect(verdict).not.toMatch(/causal$/);
   });
 
   test('does not wake a pathway that is dormant in the data', async () => {
-    const { evidence } = await runFamily(fittedOn(familyOf('dormant'), 1), 2026, answer);
+    const { evidence } = await runFamily(fittedOnInterchange(familyOf('dormant'), 1), 2026, answer);
     expect(Math.abs(evidence.dormancy.rest)).toBeLessThan(0.2);
   });
 
   test.each([1, 2, 3])("is never causal in the shipped model's random-weights twin: seed %d", async (seed) => {
-    const { verdict } = await runFamily(fittedOn(twinFamily(packageFile('models', 'demo')), 2), seed, answer);
+    const { verdict } = await runFamily(
+      fittedOnInterchange(twinFamily(packageFile('models', 'demo')), 2),
+      seed,
+      answer,
+    );
     expect(verdict).not.toBe('causal');
   });
 });
