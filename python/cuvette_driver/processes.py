@@ -17,6 +17,8 @@ FIRST = 1
 # Seconds after which processes that fork faster than they can be killed are left to whoever ends their parent.
 KILL_TIMEOUT = 1.0
 MOST_DESCRIBED = 20
+# Seconds to wait for the command lines of processes that are just being started. Those that have removed theirs are not worth more.
+STARTING = 0.05
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 PF_EXITING = 0x4  # Of linux/sched.h.
 SHORT = 1024  # The kernel returns files of /proc in pieces of about a page; a shorter piece is the last.
@@ -61,7 +63,18 @@ def descendants(pid: int, without: frozenset[int] = frozenset()) -> list[int]:
 
 def describe_all(pids: list[int]) -> dict[int, str]:
     """Describes the first processes by their command lines; the others by name, which costs next to nothing."""
+    deadline = time.monotonic() + STARTING
+    while any(is_starting(pid) for pid in pids[:MOST_DESCRIBED]) and time.monotonic() < deadline:
+        time.sleep(0.001)
     return {pid: describe(pid) if place < MOST_DESCRIBED else name_of(pid) for place, pid in enumerate(pids)}
+
+
+def is_starting(pid: int) -> bool:
+    """Says whether a process has no command line yet: on exec, the kernel gives it its new name first, and its arguments later."""
+    try:
+        return not read("/proc/%d/cmdline" % pid) and not is_exiting(pid)
+    except OSError:
+        return False
 
 
 def name_of(pid: int) -> str:

@@ -97,6 +97,18 @@ class Describing(SessionTest):
         with mock.patch.object(processes, "describe", look):
             self.assertEqual(dict(processes.kill_descendants(os.getpid(), 0))[loop], "seen")
 
+    def test_command_line_of_a_process_that_is_being_started_is_waited_for(self):
+        pid = self.start("sleep", "1000")
+        real = processes.read
+        unfinished = [b"", b""]
+
+        def read_early(path):
+            is_early = path.endswith("/%d/cmdline" % pid) and unfinished
+            return unfinished.pop() if is_early else real(path)
+
+        with mock.patch.object(processes, "read", read_early):
+            self.assertEqual(processes.describe_all([pid]), {pid: "sleep 1000"})
+
     def test_processes_beyond_the_first_ones_are_described_by_name_only(self):
         crowd = [self.start("sleep", "1000") for _ in range(processes.MOST_DESCRIBED + 2)]
         expected = ["sleep 1000"] * processes.MOST_DESCRIBED + ["sleep"] * 2
