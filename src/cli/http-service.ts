@@ -14,6 +14,7 @@ import type { ServerResources } from '../sessions/server-resources.ts';
 import { createServiceCalls } from '../sessions/service-calls.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { createWorkspaceFiles } from '../sessions/workspace-files.ts';
+import { limitIdleConnections } from '../surfaces/idle-connections.ts';
 import { createMcpHttp } from '../surfaces/mcp/http.ts';
 import { createAccess, isOpenToPages, OPEN_TO_PAGES } from '../surfaces/rest/access.ts';
 import { createApp } from '../surfaces/rest/app.ts';
@@ -106,6 +107,7 @@ export async function openHttpService(options: {
   const app = createApp({ config, access, resources, shared, calls, metrics, files, logs, mcp, log, ...sandboxed });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   server.keepAliveTimeout = KEEP_ALIVE;
+  limitIdleConnections(server);
   server.requestTimeout = 0; // A large upload over a slow line takes its time; headers do not.
   await listen(server, config, options.isPortChosen).catch((error: unknown) => {
     files.close();

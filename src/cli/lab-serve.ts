@@ -15,6 +15,7 @@ import type { LocalLabOptions } from '../lab/local/local-lab.ts';
 import { createLog } from '../log.ts';
 import { findPaths } from '../paths.ts';
 import { withoutSecrets } from '../sessions/environment-variables.ts';
+import { limitIdleConnections } from '../surfaces/idle-connections.ts';
 import { createLabApp } from '../surfaces/lab/app.ts';
 import { openTunnel, type Tunnel } from '../surfaces/lab/tunnel.ts';
 import { LAB_SERVE, parseFlags } from './command-flags.ts';
@@ -112,6 +113,7 @@ function serverFor(fetch: ReturnType<typeof createLabApp>['fetch'], tls: Tls | u
     serverOptions: { cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' as const },
   };
   const server = createAdaptorServer({ fetch, ...secure }) as Server;
+  limitIdleConnections(server);
   server.requestTimeout = 0; // Long work is answered when it is done.
   return server;
 }
