@@ -1,7 +1,9 @@
 import { defineConfig } from 'vitest/config';
+import { memoryFolder } from './test/memory-folder.ts';
 import { type Project, sortTests } from './test/projects.ts';
 
 const sorted = [...sortTests()];
+const TMPDIR = memoryFolder();
 
 /** How long a test may take is set only to end one that hangs: no outcome rests on how fast the machine is. */
 function project(
@@ -36,7 +38,7 @@ export default defineConfig({
     reporters: ['default'],
     projects: [
       // Pure code and in-process tests. They need neither a build nor an environment, and share two processes: most of their time would go into starting one for each file.
-      project('unit', { setup: [], isolate: false }),
+      project('unit', { setup: [], isolate: false, env: TMPDIR === undefined ? {} : { TMPDIR } }),
       // The built program, real servers and interpreters.
       project('live'),
       // The lab's own engine and workers, and the lab as a service.
