@@ -33,9 +33,12 @@ def steps(modules: list[str]) -> Iterator[Step]:
     ran: dict[int, types.CodeType] = {}
     first = [("the driver", _use_driver)] + [(name, use) for name, use in FIRST_USES if name in modules]
     often = [("the driver", _use_driver), ("the keeper", use_keeper)] + [(name, use) for name, use in OFTEN_USES if name in modules]
+    # IPython and matplotlib's figures make for a full collection after each use: it takes 60 ms, unless it passes over what is loaded.
+    yield _freeze
     for name, use in often + first:
         yield functools.partial(_attempt, name, functools.partial(_record, use, ran))
     yield functools.partial(_move_together, ran)
+    yield _freeze
     for name, use in ROUNDS * often:
         yield functools.partial(_attempt, name, use)
 
@@ -60,8 +63,14 @@ def _record(step: Step, ran: dict[int, types.CodeType]) -> None:
         sys.setprofile(None)
 
 
+def _freeze() -> None:
+    gc.collect()
+    gc.freeze()
+
+
 def _move_together(ran: dict[int, types.CodeType]) -> None:
     """Gives each function that ran, and each of the driver's own, a copy of its code: copies made in a row lie in a row."""
+    gc.unfreeze()
     gc.collect()
     copy_on_write.fill_gaps()
     functions: dict[int, list[types.FunctionType]] = {}
