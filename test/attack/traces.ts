@@ -3,7 +3,7 @@
 import { type Dirent, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HANGS_AFTER, type Home, nameOf, processesOf } from '../e2e/harness.ts';
+import { HANGS_AFTER, type Home, nameOf, pacedLook, processesOf } from '../e2e/harness.ts';
 
 export interface Trace {
   processes: string[];
@@ -56,11 +56,9 @@ export function extraOf(before: Trace, after: Trace): string[] {
 /** Processes end, and folders are removed, a moment after the answer: what is left counts once it has had time. */
 export async function settled(look: () => string[]): Promise<string[]> {
   const deadline = Date.now() + HANGS_AFTER / 2;
-  let left = look();
-  while (left.length > 0 && Date.now() < deadline) {
-    await sleep(100);
-    left = look();
-  }
+  const lookAgain = pacedLook(look, 100);
+  let left = await lookAgain();
+  while (left.length > 0 && Date.now() < deadline) left = await lookAgain();
   return left;
 }
 

@@ -94,11 +94,9 @@ export function createHome(): Home {
 
 async function leftOvers(root: string, patience: number) {
   const deadline = Date.now() + patience;
-  let left = processesOf(root);
-  while (left.length > 0 && Date.now() < deadline) {
-    await sleep(100);
-    left = processesOf(root);
-  }
+  const look = pacedLook(() => processesOf(root), 100);
+  let left = await look();
+  while (left.length > 0 && Date.now() < deadline) left = await look();
   return left;
 }
 
@@ -207,12 +205,24 @@ export async function waitFor<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
   const deadline = Date.now() + HANGS_AFTER;
+  const lookAgain = pacedLook(look, 20);
   while (Date.now() < deadline) {
-    const found = await look();
+    const found = await lookAgain();
     if (found) return found;
-    await sleep(20);
   }
   throw new Error(`Waited in vain: ${what}`);
+}
+
+/** Each look after the first waits, for four times as long as the last one took at least: whoever waits leaves the machine to what is waited for. */
+export function pacedLook<T>(look: () => T | Promise<T>, pause: number): () => Promise<T> {
+  let wait = 0;
+  return async () => {
+    await sleep(wait);
+    const began = performance.now();
+    const found = await look();
+    wait = Math.max(pause, 4 * (performance.now() - began));
+    return found;
+  };
 }
 
 /** Where two long texts part; empty if they are the same. */

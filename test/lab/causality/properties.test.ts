@@ -9,6 +9,7 @@ import type { Engine } from '../../../src/lab/core/engine.ts';
 import { createEmbeddedEngine } from '../../../src/lab/engines/embedded/embedded-engine.ts';
 import { openModelFolder } from '../../../src/lab/models/open-model.ts';
 import { createRandom } from '../../../src/lab/statistics/random.ts';
+import { allOnCi } from '../../sample.ts';
 import { familyOf } from '../ground-truth/families.ts';
 import { writeModelFolder } from '../ground-truth/models/model-folder.ts';
 import { amplify, rotate } from './rewritten-models.ts';
@@ -85,7 +86,7 @@ function withLogits(scale: number, offset: number) {
   });
 }
 
-describe.each(CASES)('the verdict on the model %s', (name, seed) => {
+describe.each(allOnCi(CASES, 1))('the verdict on the model %s', (name, seed) => {
   test.each([0.2, 0.5, 2, 5])("does not change when the read-out's gain is multiplied by %d", async (gain) => {
     const { folder, question, verdict } = original(name, seed);
     const louder = join(home, `${name}-gain-${gain}`);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { allOnCi } from '../../sample.ts';
 import type { Verdict } from './family.ts';
 import { firstFamilies } from './first/index.ts';
 import { type Measured, measure } from './measure.ts';
@@ -65,8 +66,10 @@ const BY_FAMILY: Record<string, Ranges> = {
 };
 
 const SEEDS = [1, 2];
+/** How many families are looked at where somebody waits. */
+const FEW = 4;
 
-describe.each(firstFamilies)('the family $name of the first held-out set', ({ name, truth, make }) => {
+describe.each(allOnCi(firstFamilies, FEW))('the family $name of the first held-out set', ({ name, truth, make }) => {
   test.each(SEEDS)('behaves as its construction says, for seed %i', async (seed) => {
     const measured = await measure(make(seed));
     for (const [quantity, [least, most]] of Object.entries({ ...BY_VERDICT[truth.verdict], ...BY_FAMILY[name] })) {

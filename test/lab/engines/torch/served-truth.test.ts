@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { askQuestion, type ExperimentResult } from '../../../../src/lab/demo/experiments.ts';
 import { packageFile } from '../../../../src/package-root.ts';
 import { kill } from '../../../e2e/harness.ts';
+import { allOnCi } from '../../../sample.ts';
 import { disagreements } from '../../ground-truth/agreement.ts';
 import { FIRST_FAMILIES } from '../../ground-truth/families/first.ts';
 import { twinFamily } from '../../ground-truth/families/twins.ts';
@@ -38,10 +39,7 @@ function found({ record: { evidence, verdict } }: ExperimentResult) {
   return { evidence, verdict: verdict.verdict, reason: verdict.reason };
 }
 
-/** Both engines agree on all of them (agreement.test.ts); that none is changed by being served is asked of all on CI. */
-const SERVED = process.env.CI ? FIRST_FAMILIES : FIRST_FAMILIES.slice(0, 3);
-
-test.each(SERVED)(
+test.each(allOnCi(FIRST_FAMILIES, 2))(
   'the torch engine behind HTTP gives the same verdict as the embedded one on $name',
   async (family) => {
     const run = await runFamily(family, SEED, answer);
