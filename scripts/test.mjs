@@ -83,8 +83,8 @@ function vitest(project) {
   };
 }
 
-/** The driver's own tests: on the bare Python, and on the oldest and the newest with IPython, pandas and matplotlib in an environment made for it. Versions between those and the one on PATH are CI's. */
-function driver({ version, path, isDefault }, isEdge) {
+/** The driver's own tests: on the bare Python, and on the oldest and the newest with IPython, pandas and matplotlib in an environment made for it. Versions between those are CI's. */
+function driver({ version, path }, isEdge) {
   const script = join(ROOT, 'scripts', 'testing', 'driver.mjs');
   const under = (name, ...args) => ({
     name,
@@ -92,7 +92,7 @@ function driver({ version, path, isDefault }, isEdge) {
     args: [script, ...args],
     quiet: true,
     countLine: countUnittest,
-    isLong: !isEdge && !isDefault,
+    isLong: !isEdge,
   });
   const bare = under(`driver ${version}`, path);
   if (!isEdge) return [bare];

@@ -63,15 +63,15 @@ export function whyNoImage() {
 export function pythons() {
   const found = new Map();
   const print = 'import sys; print("%d.%d" % sys.version_info[:2], sys.executable)';
-  const add = (path, isDefault = false) => {
+  const add = (path) => {
     const { status, stdout } = spawnSync(path, ['-c', print], { encoding: 'utf8' });
     if (status !== 0) return;
     const [version, executable] = stdout.trim().split(' ');
     const [major, minor] = version.split('.').map(Number);
     if (major === 3 && minor >= 9 && !found.has(version))
-      found.set(version, { version, path: executable, minor, isDefault });
+      found.set(version, { version, path: executable, minor });
   };
-  add('python3', true);
+  add('python3');
   const pyenv = join(homedir(), '.pyenv', 'versions');
   for (const version of ['3.9', '3.10', '3.11', '3.12', '3.13', '3.14']) {
     add(`python${version}`);
