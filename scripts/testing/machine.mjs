@@ -68,8 +68,7 @@ export function pythons() {
     if (status !== 0) return;
     const [version, executable] = stdout.trim().split(' ');
     const [major, minor] = version.split('.').map(Number);
-    if (major === 3 && minor >= 9 && !found.has(version))
-      found.set(version, { version, path: executable, minor });
+    if (major === 3 && minor >= 9 && !found.has(version)) found.set(version, { version, path: executable, minor });
   };
   add('python3');
   const pyenv = join(homedir(), '.pyenv', 'versions');
