@@ -29,6 +29,10 @@ const abouts = z.registry<About>();
 const GROUPS = {
   General: {
     python: setting(given('PATH', 'the first Python 3.9 or later on PATH'), 'the Python of the builtin interpreter'),
+    preload: setting(
+      modules('numpy', 'pandas', 'matplotlib.pyplot'),
+      'modules that sessions find loaded, with commas between, or none',
+    ),
     autoInstall: setting(onOff(true), 'install a missing package at its import'),
     timeout: setting(seconds(0, 300), 'time of a call that names none; 0 for no limit', 'EXECUTION_TIMEOUT'),
     outputLimit: setting(whole(1000, 25_000), 'characters of output in an answer; the rest is kept on disk'),
@@ -279,6 +283,13 @@ function network() {
     }),
   );
   return describe(type.default('none'), { value: 'HOSTS' });
+}
+
+/** Names of Python modules. */
+function modules(...fallback: string[]) {
+  const name = line().regex(/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/, 'expected names of modules, such as numpy,scipy.stats');
+  const type = z.preprocess((value) => (value === 'none' ? [] : splitList(value)), z.array(name));
+  return describe(type.default(fallback), { value: 'MODULES' });
 }
 
 function endpoints() {

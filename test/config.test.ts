@@ -22,6 +22,7 @@ describe('settings', () => {
       store: true,
       tools: 'auto',
       structured: false,
+      preload: ['numpy', 'pandas', 'matplotlib.pyplot'],
       timeout: 300,
       outputLimit: 25_000,
       maxOutput: 100_000_000,
@@ -212,8 +213,17 @@ describe('settings', () => {
     ['corsOrigins', 'CORS_ALLOW_ORIGINS', 'chat.example.com'],
     ['corsOrigins', 'CORS_ALLOW_ORIGINS', 'https://chat.example.com/path'],
     ['corsOrigins', 'CORS_ALLOW_ORIGINS', 'null'],
+    ['preload', 'CUVETTE_PRELOAD', 'numpy;pandas'],
+    ['preload', 'CUVETTE_PRELOAD', '--programs'],
   ])('refuse %s from %s=%s', (setting, variable, value) => {
     expect(() => readConfig({}, { [variable]: value })).toThrow(`The setting ${setting} (`);
+  });
+
+  it.each([
+    ['none', []],
+    ['scipy.stats, torch', ['scipy.stats', 'torch']],
+  ])('read the modules to load from CUVETTE_PRELOAD=%s', (value, modules) => {
+    expect(readConfig({}, { CUVETTE_PRELOAD: value }).preload).toEqual(modules);
   });
 
   it('name the flag, the variables and the key of what is wrong, and where it came from', () => {

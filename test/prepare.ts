@@ -65,6 +65,7 @@ export async function prepareEnvironment(say: Say): Promise<string> {
   const environment = createEnvironment({
     cache: join(cacheHome(), 'cuvette'),
     python: undefined,
+    preload: [],
     signal: new AbortController().signal,
   });
   environment.onProgress((state) => {

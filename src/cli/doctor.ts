@@ -52,7 +52,7 @@ async function* examine(config: Config, paths: Paths): AsyncGenerator<Finding> {
       findProgram('uv') ??
       absent('not installed; venv and pip are used, which is slower. To speed up installs: pip install uv'),
   );
-  yield look('environment', async () => environmentDetail(paths.cache, await find()));
+  yield look('environment', async () => environmentDetail(config, paths.cache, await find()));
   yield look('runtime folder', () => runtimeFolder(paths.runtime));
   yield look('data folder', () => {
     openSessionStore(paths.data).close();
@@ -68,7 +68,7 @@ async function* examine(config: Config, paths: Paths): AsyncGenerator<Finding> {
 async function* tryCalls(config: Config, paths: Paths): AsyncGenerator<Finding> {
   try {
     const base = await findPython(config.python);
-    const made = await findEnvironment(paths.cache, base);
+    const made = await findEnvironment(paths.cache, base, config.preload);
     const state = made ?? { phase: 'failed' as const, base, problem: 'it has not been made yet' };
     for await (const { language, ...found } of tryLanguages({ config, paths, state }))
       yield { name: `run ${language}`, ...found };
@@ -93,8 +93,8 @@ async function look(name: string, check: Check): Promise<Finding> {
   }
 }
 
-async function environmentDetail(cache: string, base: PythonInfo): Promise<string> {
-  const found = await findEnvironment(cache, base);
+async function environmentDetail({ preload }: Config, cache: string, base: PythonInfo): Promise<string> {
+  const found = await findEnvironment(cache, base, preload);
   if (found) return `Python ${found.python.version} with IPython, numpy, pandas and matplotlib in ${found.folder}`;
   return absent(
     'not made yet; the first server makes it in the background, and sessions run on plain Python until then',

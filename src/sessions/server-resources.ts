@@ -37,7 +37,13 @@ export function createServerResources(options: {
   const runtime = runtimeFolder(paths.runtime);
   const ending = new AbortController();
   const environment =
-    options.environment ?? createEnvironment({ cache: paths.cache, python: config.python, signal: ending.signal });
+    options.environment ??
+    createEnvironment({
+      cache: paths.cache,
+      python: config.python,
+      preload: config.preload,
+      signal: ending.signal,
+    });
   const zygotes = createZygotes(runtime, options.env);
   let opened: SessionStore | undefined;
   const { timeout, outputLimit, maxOutput, autoInstall } = config;

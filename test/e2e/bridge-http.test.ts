@@ -11,7 +11,7 @@ import { TOOLS } from '../../src/tools/registry.ts';
 import { startFakeAgent } from './fake-agent.ts';
 import { type Agent, gone, MAIN, startAgent, useHome, waitFor } from './harness.ts';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 const cwd = home.project();
 const DIST = dirname(MAIN);
 let agent: Agent;

@@ -45,14 +45,19 @@ export interface Home {
   close(): Promise<void>;
 }
 
+export interface HomeOptions {
+  /** `none` for tests that start many servers and do not care for what sessions find loaded: most of a start goes into that. */
+  preload?: 'none';
+}
+
 /** A home for the tests of a file; cleaned up and looked through after them. */
-export function useHome(): Home {
-  const home = createHome();
+export function useHome(options: HomeOptions = {}): Home {
+  const home = createHome(options);
   afterAll(() => home.close());
   return home;
 }
 
-export function createHome(): Home {
+export function createHome({ preload }: HomeOptions = {}): Home {
   // Short: the path of a socket may have 107 characters.
   const root = realpathSync(mkdtempSync('/tmp/cv-'));
   const run = join(root, 'r');
@@ -73,7 +78,12 @@ export function createHome(): Home {
     },
     env(extra = {}) {
       const given = Object.entries(process.env).filter(([name]) => !REMOVED.test(name));
-      const ours = { XDG_CACHE_HOME: inject('cacheHome'), XDG_DATA_HOME: join(root, 'd'), XDG_RUNTIME_DIR: run };
+      const ours = {
+        XDG_CACHE_HOME: inject('cacheHome'),
+        XDG_DATA_HOME: join(root, 'd'),
+        XDG_RUNTIME_DIR: run,
+        CUVETTE_PRELOAD: preload,
+      };
       const all = [...given, ...Object.entries({ ...ours, ...extra })];
       return Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
     },

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Agent, gone, isAlive, startAgent, useHome, waitFor } from './harness.ts';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 const cwd = home.project();
 let agent: Agent;
 
@@ -20,6 +20,18 @@ beforeAll(async () => {
   agent = await startAgent({ home, cwd });
 });
 afterAll(() => agent.close());
+
+test('sessions of the builtin interpreter find loaded what --preload names, and nothing that it does not name', async () => {
+  const look = async (from: Agent) => {
+    const code = 'import sys; print([name in sys.modules for name in ("colorsys", "pandas")])';
+    return (await from.execute(code, { session: 'new' })).structured.output;
+  };
+  const loading = await startAgent({ home, cwd: home.project(), args: ['--preload', 'colorsys, no_such_module'] });
+  // A session that begins before all is loaded does not wait for it.
+  await waitFor('a session finds the module', async () => (await look(loading)) === '[True, False]\n');
+  expect(await look(agent)).toBe('[False, False]\n');
+  await loading.close();
+});
 
 describe('an interpreter that is added', () => {
   test('runs with a path relative to the project, apart from the builtin one', async () => {

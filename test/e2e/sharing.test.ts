@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { startFakeAgent } from './fake-agent.ts';
 import { gone, isAlive, MAIN, runCli, runOutside, startAgent, useHome, waitFor } from './harness.ts';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 const RUN = `${process.execPath} ${MAIN} run`;
 
 describe('between agents and shells,', () => {

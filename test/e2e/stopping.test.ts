@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Agent, gone, processesOf, startAgent, useHome, waitFor } from './harness.ts';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 const cwd = home.project();
 let agent: Agent;
 

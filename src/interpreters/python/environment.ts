@@ -14,12 +14,11 @@ import { findPython, type PythonInfo, probePython } from './probe.ts';
 import type { ZygoteSpec } from './zygotes.ts';
 
 const PACKAGES = ['ipython', 'numpy', 'pandas', 'matplotlib'];
-const PRELOAD = ['numpy', 'pandas', 'matplotlib.pyplot'];
 const BUILD_TIMEOUT_MS = 15 * 60_000;
 const RETRY_AFTER_MS = 60_000;
 
 export type EnvironmentState =
-  | { phase: 'ready'; python: PythonInfo; folder: string }
+  | { phase: 'ready'; python: PythonInfo; folder: string; preload: string[] }
   | { phase: 'making'; base: PythonInfo; progress: string; since: number }
   | { phase: 'failed'; base: PythonInfo; problem: string };
 
@@ -36,6 +35,8 @@ export interface Environment {
 export function createEnvironment(options: {
   cache: string;
   python: string | undefined;
+  /** Modules that sessions find already imported. */
+  preload: string[];
   signal: AbortSignal;
 }): Environment {
   const listeners = new Set<(state: EnvironmentState) => void>();
@@ -51,7 +52,7 @@ export function createEnvironment(options: {
 
   async function open(): Promise<EnvironmentState> {
     const base = await findPython(options.python);
-    const found = await findEnvironment(options.cache, base);
+    const found = await findEnvironment(options.cache, base, options.preload);
     if (found) return found;
     const folder = folderOf(options.cache, base);
     making = make(base, folder).then(set);
@@ -66,7 +67,7 @@ export function createEnvironment(options: {
         if (!isReady(folder)) {
           await build(base, folder, options.signal, (progress) => set({ phase: 'making', base, progress, since }));
         }
-        return { phase: 'ready', python: await probePython(pythonIn(folder)), folder };
+        return { phase: 'ready', python: await probePython(pythonIn(folder)), folder, preload: options.preload };
       });
     } catch (error) {
       failedAt = Date.now();
@@ -114,9 +115,10 @@ export function standingEnvironment(state: EnvironmentState): Environment {
 export async function findEnvironment(
   cache: string,
   base: PythonInfo,
+  preload: string[],
 ): Promise<Extract<EnvironmentState, { phase: 'ready' }> | undefined> {
   const folder = folderOf(cache, base);
-  return isReady(folder) ? { phase: 'ready', python: await probePython(pythonIn(folder)), folder } : undefined;
+  return isReady(folder) ? { phase: 'ready', python: await probePython(pythonIn(folder)), folder, preload } : undefined;
 }
 
 /** Where all of them are. */
@@ -126,7 +128,7 @@ export function environmentsIn(cache: string): string {
 
 /** What a zygote for the builtin interpreter is made of in this state. */
 export function zygoteSpec(state: EnvironmentState): ZygoteSpec {
-  if (state.phase === 'ready') return { python: state.python.executable, preload: PRELOAD };
+  if (state.phase === 'ready') return { python: state.python.executable, preload: state.preload };
   return { python: state.base.executable, preload: [] };
 }
 

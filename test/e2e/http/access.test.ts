@@ -24,6 +24,7 @@ const SECRET = 'path-secret-0123456789';
 const { privateKey: foreignKey } = await generateKeyPair('EdDSA', { extractable: true });
 
 const service = await useService({
+  preload: 'none',
   env: { CUVETTE_API_KEY: KEY, CUVETTE_PATH_SECRET: SECRET, CODEAPI_JWT_PUBLIC_KEY: await exportSPKI(publicKey) },
 });
 

@@ -6,13 +6,13 @@ import { createHome, MAIN, runCli, waitFor } from '../harness.ts';
 import { connectMcp } from './mcp-client.ts';
 import { anotherService, endHome, type Service, startService, useService } from './service.ts';
 
-const service = await useService();
+const service = await useService({ preload: 'none' });
 /** As a shell that Claude Code started. */
 const INSIDE = { CLAUDECODE: '1' };
 const KEY = 'agents-key-0123456789';
 
 async function protectedService(args: string[] = []): Promise<Service> {
-  const home = createHome();
+  const home = createHome({ preload: 'none' });
   onTestFinished(() => endHome(home));
   return anotherService({ home, env: { CUVETTE_API_KEY: KEY }, args });
 }
@@ -23,7 +23,7 @@ describe('the lab of a service', () => {
   test.each(['legacy', 'modern'] as const)(
     'is listed once it is asked for, and a client of the %s protocol is notified',
     async (era) => {
-      const home = createHome();
+      const home = createHome({ preload: 'none' });
       onTestFinished(() => endHome(home));
       const fresh = await startService({ home });
       onTestFinished(async () => void (await fresh.stop()));
@@ -99,7 +99,7 @@ describe('the shell of an agent', () => {
   });
 
   test("shares the agent's session in the service's own folder too, once the agent has used it", async () => {
-    const home = createHome();
+    const home = createHome({ preload: 'none' });
     onTestFinished(() => endHome(home));
     const cwd = home.project();
     const here = await anotherService({ home, cwd });
@@ -118,7 +118,7 @@ describe('the shell of an agent', () => {
   });
 
   test('is told what to do where no service runs', async () => {
-    const home = createHome();
+    const home = createHome({ preload: 'none' });
     onTestFinished(() => endHome(home));
     const { code, stderr } = await runCli(['run', '-c', '1'], { home, cwd: home.project(), env: INSIDE });
     expect(code).toBe(69);

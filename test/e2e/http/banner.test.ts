@@ -24,7 +24,7 @@ const token = await new SignJWT({ tenant_id: 'legacy', principal_source: 'librec
   .sign(privateKey);
 const jwt = { CODEAPI_JWT_PUBLIC_KEY: await exportSPKI(publicKey) };
 
-const home = createHome();
+const home = createHome({ preload: 'none' });
 afterAll(() => endHome(home));
 
 interface Way {

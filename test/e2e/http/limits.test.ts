@@ -5,7 +5,7 @@ import { runCli, waitFor } from '../harness.ts';
 import { connectMcp } from './mcp-client.ts';
 import { anotherService, type Service, useService } from './service.ts';
 
-const service = await useService();
+const service = await useService({ preload: 'none' });
 const SLOW = 'import time\nprint("begun", flush=True)\ntime.sleep(120)';
 
 const limited = (...args: string[]) => anotherService({ home: service.home, args });

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { allGone, nameOf, processesOf, useHome, waitFor } from '../harness.ts';
 import { startService, unusedMark } from './service.ts';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 /** The processes that run the Python of a session. */
 const workersOf = (session: string) =>
   processesOf(session).flatMap(({ pid }) => (nameOf(pid) === 'cuvette-python' ? [pid] : []));

@@ -11,6 +11,7 @@ import {
   createHome,
   HANGS_AFTER,
   type Home,
+  type HomeOptions,
   kill,
   MAIN,
   nameOf,
@@ -302,8 +303,8 @@ export interface Service extends Caller {
 }
 
 /** A service for the tests of a file. After them, nothing of it may be left but the zygotes, which wait for the next one. */
-export async function useService(options: Omit<ServiceOptions, 'home'> = {}): Promise<Service> {
-  const home = createHome();
+export async function useService(options: Omit<ServiceOptions, 'home'> & HomeOptions = {}): Promise<Service> {
+  const home = createHome(options);
   afterAll(() => endHome(home));
   const service = await startService({ ...options, home });
   afterAll(async () => {

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { kill } from '../harness.ts';
 import { anotherService, type Service, useService } from './service.ts';
 
-const service = await useService();
+const service = await useService({ preload: 'none' });
 const { home } = service;
 
 /** A session that writes from Python and from a program, and what stands then in its workspace below a folder. */

@@ -7,7 +7,7 @@ import { type DemoQuestion, demoQuestions } from '../../../src/lab/demo/question
 import { type Agent, startAgent, useHome } from '../harness.ts';
 import { PATIENCE } from './patience.ts';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 const [question] = demoQuestions(0);
 /** The autoencoder that ships is of the residual stream after this block. */
 const SAE_LAYER = 2;

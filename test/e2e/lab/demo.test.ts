@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { runCli, startCli, useHome } from '../harness.ts';
 import { PATIENCE } from './patience.ts';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 
 test(
   'cuvette lab demo finds one direction causal and two not, and writes what its verdicts rest on',

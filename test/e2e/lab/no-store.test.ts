@@ -7,7 +7,7 @@ import { createFakeLab } from '../../lab/fake-lab.ts';
 import { serveLab, TOKEN } from '../../lab/served.ts';
 import { startAgent, useHome } from '../harness.ts';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 
 test.each([
   ['--no-store', { args: ['--no-store'] }],

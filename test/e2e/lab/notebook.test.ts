@@ -9,7 +9,7 @@ import { gone, isAlive, linkTools, MAIN, ROOT, useHome } from '../harness.ts';
 import { type FakeTunnels, makeTunnels } from './fake-tunnels.ts';
 import { PATIENCE } from './patience.ts';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 const NOTEBOOK = join(ROOT, 'docs', 'colab.ipynb');
 const RUNNER = join(ROOT, 'test', 'e2e', 'lab', 'notebook-runner.py');
 const PYTHON = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();

@@ -10,7 +10,7 @@ import { environmentWith, gone, kill, runCli, startAgent, useHome, waitFor } fro
 import { makeTunnels } from './fake-tunnels.ts';
 import { type ServedLab, startLab, stopLab } from './start-lab.ts';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 
 /** As a tunnel brings it: to the port of this machine, with the name that the caller used. */
 async function statusBy(lab: ServedLab, host: string): Promise<number | undefined> {

@@ -18,8 +18,8 @@ const KEY = 'a-key-that-is-long-enough-for-anyone';
 /** One pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const env = { CUVETTE_API_KEY: KEY };
-const service = await useService({ env });
-const laptop = useHome();
+const service = await useService({ env, preload: 'none' });
+const laptop = useHome({ preload: 'none' });
 const quiet = { signal: new AbortController().signal, progress: () => {} };
 
 interface Attached {
@@ -237,7 +237,7 @@ describe('a lost connection', () => {
   });
 
   test('to a service that is restarted meanwhile is made again too', async () => {
-    const home = createHome();
+    const home = createHome({ preload: 'none' });
     onTestFinished(() => endHome(home));
     const before = await startService({ home, env });
     const proxy = await startCutProxy(before.url);

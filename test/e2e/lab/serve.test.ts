@@ -8,7 +8,7 @@ import { runCli, startAgent, useHome } from '../harness.ts';
 import { PATIENCE } from './patience.ts';
 import { startLab, stopLab } from './start-lab.ts';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 
 test(
   'an agent captures, trains, steers and gets a verdict in a served lab as it would in a local one',

@@ -3,5 +3,10 @@
 import type { Family } from './family.ts';
 import { firstFamilies } from './first/index.ts';
 import { secondFamilies } from './second/index.ts';
+import { thirdFamilies } from './third/index.ts';
 
-export const heldOutSets: Record<'first' | 'second', Family[]> = { first: firstFamilies, second: secondFamilies };
+export const heldOutSets: Record<'first' | 'second' | 'third', Family[]> = {
+  first: firstFamilies,
+  second: secondFamilies,
+  third: thirdFamilies,
+};

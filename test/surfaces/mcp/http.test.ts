@@ -23,7 +23,7 @@ type Era = (typeof ERAS)[number];
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const FOREVER = 'import time\nprint("begun", flush=True)\nwhile True: time.sleep(0.05)';
 
-const home = useHome();
+const home = useHome({ preload: 'none' });
 const log = pino({ level: 'silent' });
 const people = new Map<string, Sessions>();
 
