@@ -10,7 +10,7 @@ import { SEEN } from '../sandbox/layout.ts';
 import type { Admission } from './admission.ts';
 import { type CollectedOutput, collectOutput } from './collected-output.ts';
 import type { Execution } from './execution.ts';
-import type { ExecutionRecord } from './execution-record.ts';
+import type { ExecutionOrigin, ExecutionRecord } from './execution-record.ts';
 import type { FileReference } from './file-references.ts';
 import { BUILTIN } from './interpreter-catalog.ts';
 import type { Text } from './long-text.ts';
@@ -23,6 +23,8 @@ export interface ServiceCallRequest {
   tenant?: string | undefined;
   /** The name of an interpreter: `builtin`, or that of a language. */
   interpreter: string;
+  /** By which way it came in; kept in its record. */
+  origin?: ExecutionOrigin | undefined;
   code: string;
   args?: string[] | undefined;
   stdin?: string | undefined;
@@ -94,13 +96,14 @@ export function createServiceCalls(options: {
   }
 
   function enqueue(request: ServiceCallRequest, sharedSession: SharedSession): RunningServiceCall {
-    const { owner, tenant, files, interpreter, stdin, timeout, isStateful, isAnnounced, signal } = request;
+    const { owner, tenant, files, interpreter, origin, stdin, timeout, isStateful, isAnnounced, signal } = request;
     const wrapped = request.wrap?.(request.code, sharedSession);
-    if (wrapped?.before) sharedSession.session.execute({ code: wrapped.before, interpreter });
+    if (wrapped?.before) sharedSession.session.execute({ code: wrapped.before, interpreter, origin });
     let filesOfCall: Promise<FilesOfCall> | undefined;
     const execution = sharedSession.session.execute({
       code: localised(wrapped?.code ?? request.code, sharedSession),
       interpreter,
+      origin,
       args: request.args?.map((one) => localised(one, sharedSession)),
       stdin,
       timeout,

@@ -149,7 +149,8 @@ export function openSessionStore(folder: string): SessionStore {
     const found = body<Omit<ExecutionRecord, 'outputs'> & { outputs?: Output[] }>(getExecution.get(session, number));
     if (!found) return undefined;
     if (!found.outputs && found.state !== 'done') apart.add(`${session}.${number}`);
-    return { ...found, outputs: found.outputs ?? bodies<Output>(getOutputs.all(session, number)) };
+    const outputs = found.outputs ?? bodies<Output>(getOutputs.all(session, number));
+    return { ...found, origin: found.origin ?? null, outputs };
   }
 
   return {

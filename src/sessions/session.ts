@@ -15,7 +15,7 @@ import {
   reachedLimitOf,
 } from './ending.ts';
 import { createExecution, type Execution } from './execution.ts';
-import type { ExecutionRecord } from './execution-record.ts';
+import type { ExecutionOrigin, ExecutionRecord } from './execution-record.ts';
 import { BUILTIN } from './interpreter-catalog.ts';
 import { createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
 import type { SessionStore } from './session-store.ts';
@@ -23,6 +23,8 @@ import type { SessionStore } from './session-store.ts';
 export interface ExecuteRequest {
   code: string;
   interpreter?: string | undefined;
+  /** By which way it came in; kept in its record. */
+  origin?: ExecutionOrigin | undefined;
   /** Seconds; 0 for no limit. */
   timeout?: number | undefined;
   /** Ends the execution when aborted. */
@@ -126,6 +128,7 @@ export function createSession(options: SessionOptions): Session {
       session: id,
       number: last,
       interpreter: request.interpreter ?? BUILTIN,
+      origin: request.origin ?? null,
       code: request.code,
       state: live.size === 0 && pool.isOpen(request.interpreter ?? BUILTIN) ? 'running' : 'queued',
       outcome: null,
