@@ -14,8 +14,8 @@ import type { ExecutionOrigin, ExecutionRecord } from './execution-record.ts';
 import type { FileReference } from './file-references.ts';
 import { BUILTIN } from './interpreter-catalog.ts';
 import type { Text } from './long-text.ts';
-import { NEW, type Sessions } from './sessions.ts';
-import type { SessionChoice, SharedSession, SharedSessions } from './shared-sessions.ts';
+import { MOST_LISTED, NEW, type Sessions } from './sessions.ts';
+import { DEFAULT_ALIAS, type SessionChoice, type SharedSession, type SharedSessions } from './shared-sessions.ts';
 import type { FilesOfCall, WorkspaceFiles } from './workspace-files.ts';
 
 export interface ServiceCallRequest {
@@ -64,7 +64,7 @@ export interface ServiceCalls {
 }
 
 /** The session of a tool's call that names none. */
-const DEFAULT = { alias: 'default' };
+const DEFAULT = { alias: DEFAULT_ALIAS };
 const NO_FILES: FilesOfCall = { files: [], deleted: [], problems: [] };
 
 export function createServiceCalls(options: {
@@ -151,6 +151,11 @@ export function createServiceCalls(options: {
         }
       },
       all: () => sharedSessions.liveOf(owner),
+      list: () => sharedSessions.list(owner, MOST_LISTED),
+      look: (id) => sharedSessions.look(owner, id ?? sharedSessions.idOf(owner, DEFAULT.alias)),
+      remove: (id) => sharedSessions.remove(owner, id),
+      watch: (listener) => sharedSessions.watch(owner, listener),
+      noteFiles: (id) => sharedSessions.noteFiles(owner, id),
       warmUp: sharedSessions.warmUp,
       close: async () => {},
     };
