@@ -62,12 +62,13 @@ describe('the page of an agent', () => {
     await told(after, isDone(5));
     expect(textTold(after, 5)).toBe('20\n');
     await stop(served);
-    expect(await after.ended).toBeDefined();
+    await after.ended;
+    await again.close();
   });
 
   test('is closed to whoever has no token, also to programs', async () => {
     const cwd = home.project();
-    await startAgent({ home, cwd });
+    const agent = await startAgent({ home, cwd });
     const served = await startUi(cwd);
     const { anybody, token } = served;
     expect((await anybody.get('/sessions')).status).toBe(401);
@@ -75,6 +76,7 @@ describe('the page of an agent', () => {
     expect((await anybody.post('/sessions/default/executions', { code: '1' })).status).toBe(401);
     expect((await anybody.get('/sessions', { authorization: `Bearer ${token}` })).status).toBe(200);
     await stop(served);
+    await agent.close();
   });
 });
 
