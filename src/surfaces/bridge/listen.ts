@@ -78,7 +78,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
 
   async function call(name: string, input: unknown, sessions: Sessions, signal: AbortSignal): Promise<ToolAnswer> {
     const tool = tools.find((known) => known.name === name);
-    if (tool) return callTool(tool, input, { sessions, signal, progress: () => {} }, log);
+    if (tool) return callTool(tool, input, { sessions, origin: 'shell', signal, progress: () => {} }, log);
     const names = tools.map((known) => known.name).join(', ');
     throw new CuvetteError('invalid_input', `There is no tool ${name}. There are: ${names}.`);
   }
