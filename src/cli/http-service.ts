@@ -21,6 +21,7 @@ import { createApp } from '../surfaces/rest/app.ts';
 import type { Metrics } from '../surfaces/rest/metrics.ts';
 import { createRuntimes } from '../surfaces/rest/runtimes.ts';
 import { createStreamLogs } from '../surfaces/rest/stream-logs.ts';
+import { createWorkbench } from '../surfaces/workbench/workbench.ts';
 import { openHttpLab } from './http-lab.ts';
 import { listen } from './listen.ts';
 import { openServiceSessions, serviceFolders } from './service-sessions.ts';
@@ -104,7 +105,28 @@ export async function openHttpService(options: {
     searchPath: sessions.searchPath?.split(delimiter),
     folders: { files: folders.root, workspaces: config.notebooksDir ?? folders.workspaces },
   };
-  const app = createApp({ config, access, resources, shared, calls, metrics, files, logs, mcp, log, ...sandboxed });
+  const workbench = createWorkbench({
+    sessionsOf: (c) => calls.sessionsOf(c.get('principal').id),
+    ownerOf: (c) => c.get('principal').id,
+    spills,
+    uploads: { largest: config.maxUpload, quota: config.sessionQuota },
+    maxBody: config.maxBody,
+    silence: config.keepAlive * 1000,
+  });
+  const surfaces = { mcp, workbench: workbench.routes };
+  const app = createApp({
+    config,
+    access,
+    resources,
+    shared,
+    calls,
+    metrics,
+    files,
+    logs,
+    log,
+    ...surfaces,
+    ...sandboxed,
+  });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   server.keepAliveTimeout = KEEP_ALIVE;
   limitIdleConnections(server);
@@ -148,6 +170,7 @@ export async function openHttpService(options: {
       ending.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
+      workbench.close();
       await mcp.close();
       const patience = setTimeout(() => server.closeAllConnections(), LAST_ANSWERS);
       await closed;

@@ -37,6 +37,8 @@ export interface AppOptions {
   files: FileStore;
   logs: StreamLogs;
   mcp: McpHttp;
+  /** Routes that look into sessions and work in them. */
+  workbench: OpenAPIHono<RestEnv>;
   log: Logger;
   sandbox: string;
   /** The folders in which code looks for commands, if not those of this process. */
@@ -95,6 +97,7 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
       settings: { maxSessions: config.maxSessions, timeout: config.timeout, ...options.folders },
     }),
   );
+  routes.route('/', options.workbench);
   routes.get('/metrics', metrics.handler);
   routes.all('/mcp', (c) => mcp.fetch(c.req.raw, c.get('principal')));
 
