@@ -57,7 +57,7 @@ class ProgramKeeper(Keeper):
         """There is nothing to start before the first program."""
 
     def describe(self) -> Message:
-        return {"python": "%d.%d.%d" % sys.version_info[:3], "executable": sys.executable, "ipython": None}
+        return {"python": "%d.%d.%d" % sys.version_info[:3], "executable": sys.executable, "ipython": None, "asks": []}
 
     def execute(self, message: Message, _: bytes) -> None:
         program = message["program"]

@@ -22,6 +22,7 @@ import type { Metrics } from '../surfaces/rest/metrics.ts';
 import { createRuntimes } from '../surfaces/rest/runtimes.ts';
 import { createStreamLogs } from '../surfaces/rest/stream-logs.ts';
 import { createWorkbench } from '../surfaces/workbench/workbench.ts';
+import { TOOLS } from '../tools/registry.ts';
 import { openHttpLab } from './http-lab.ts';
 import { listen } from './listen.ts';
 import { openServiceSessions, serviceFolders } from './service-sessions.ts';
@@ -108,6 +109,8 @@ export async function openHttpService(options: {
   const workbench = createWorkbench({
     sessionsOf: (c) => calls.sessionsOf(c.get('principal').id),
     ownerOf: (c) => c.get('principal').id,
+    toolsOf: () => [...TOOLS, ...(lab?.tools ?? [])],
+    log,
     spills,
     uploads: { largest: config.maxUpload, quota: config.sessionQuota },
     maxBody: config.maxBody,

@@ -106,7 +106,7 @@ function createDriver(socket: Socket, hello: Hello) {
     timeout: number,
     signal?: AbortSignal,
   ): Promise<unknown> {
-    if (!hello.asks.includes(op)) throw outdated();
+    if (!hello.asks?.includes(op)) throw outdated();
     signal?.throwIfAborted();
     const id = nextId(op);
     const cancel = () => send({ op: 'interrupt', id, reason: 'cancelled' });
@@ -198,6 +198,8 @@ function createDriver(socket: Socket, hello: Hello) {
       return { matches, start: units(start), end: units(end) };
     },
     async reset() {
+      // Another worker of the same keeper would be of the earlier version, too.
+      if (hello.asks === undefined) return this.stop();
       await ask('reset');
     },
     leave(linger, owner) {

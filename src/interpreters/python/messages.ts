@@ -37,8 +37,8 @@ const hello = z.object({
   python: z.string(),
   executable: z.string(),
   ipython: z.string().nullable(),
-  /** Questions that it answers; keepers of earlier versions do not tell. */
-  asks: z.array(z.string()).default([]),
+  /** Questions that it answers; keepers of earlier versions answer none, and do not tell. */
+  asks: z.array(z.string()).optional(),
 });
 
 const shown = { seq: z.number(), id: z.string() };
