@@ -231,7 +231,7 @@ const PROBLEMS: Record<Problem['code'], ErrorCode> = {
   invalid: 'invalid_input',
   timeout: 'unreadable_value',
   failed: 'unreadable_value',
-  died: 'interpreter_failed',
+  died: 'unreadable_value',
   busy: 'session_busy',
 };
 

@@ -82,7 +82,7 @@ const message = z.discriminatedUnion('ev', [
   z.object({
     ev: z.literal('answered'),
     ...shown,
-    answer: z.unknown(),
+    answer: z.unknown().optional(),
     problem: z
       .object({ code: z.enum(['missing', 'invalid', 'timeout', 'failed', 'died', 'busy']), message: z.string() })
       .optional(),
