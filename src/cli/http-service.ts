@@ -4,11 +4,12 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
-import type { Config } from '../config.ts';
+import type { Config, SettingRow } from '../config.ts';
 import { openFileStore } from '../files/file-store.ts';
 import { openSpills } from '../files/spill.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
 import type { Logger } from '../log.ts';
+import { policyOf } from '../sandbox/policy.ts';
 import type { Admission } from '../sessions/admission.ts';
 import type { ServerResources } from '../sessions/server-resources.ts';
 import { createServiceCalls } from '../sessions/service-calls.ts';
@@ -23,6 +24,7 @@ import { createRuntimes } from '../surfaces/rest/runtimes.ts';
 import { createStreamLogs } from '../surfaces/rest/stream-logs.ts';
 import { createWorkbench } from '../surfaces/workbench/workbench.ts';
 import { TOOLS } from '../tools/registry.ts';
+import { examineMachine } from './findings.ts';
 import { openHttpLab } from './http-lab.ts';
 import { listen } from './listen.ts';
 import { openServiceSessions, serviceFolders } from './service-sessions.ts';
@@ -60,6 +62,8 @@ export async function openHttpService(options: {
   metrics: Metrics;
   project: string;
   log: Logger;
+  /** Without secrets. */
+  settings: SettingRow[];
 }): Promise<HttpService> {
   const { config, resources, admission, metrics, log } = options;
   const access = createAccess(config);
@@ -128,6 +132,11 @@ export async function openHttpService(options: {
     logs,
     log,
     ...surfaces,
+    operate: {
+      sandbox: { description, policy: policyOf(config) },
+      settings: options.settings,
+      examine: () => examineMachine(config, resources.paths),
+    },
     ...sandboxed,
   });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
