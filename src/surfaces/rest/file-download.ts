@@ -6,7 +6,7 @@ import type { StoredFile } from '../../files/file-store.ts';
 import { rangeOf, streamRange } from '../../files/range.ts';
 
 /** What a page may do that a file is shown as: nothing, not even as part of this site. */
-export const SHOWN_HARMLESSLY =
+const SHOWN_HARMLESSLY =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
 export interface DownloadedFile extends Pick<StoredFile, 'name' | 'contentType' | 'etag' | 'createdAt'> {

@@ -22,7 +22,7 @@ const shown = {
   metadata: bundle,
 };
 
-export const outputInfo = z
+const outputInfo = z
   .discriminatedUnion('type', [
     z.object({ type: z.literal('stream'), index, name: z.enum(['stdout', 'stderr']), text: z.string() }),
     z.object({ type: z.literal('display'), ...shown }),

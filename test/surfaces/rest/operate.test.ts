@@ -8,8 +8,9 @@ import type { Principal, RestEnv } from '../../../src/surfaces/caller.ts';
 import { createMetrics } from '../../../src/surfaces/rest/metrics.ts';
 import { operateRoutes } from '../../../src/surfaces/rest/operate.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
+import { jsonOf } from '../workbench/open-workbench.ts';
 
-const SETTINGS = { apiKey: 'the-secret-key', pathSecret: 'the-secret-path', maxSessions: '7' };
+const SETTINGS = { apiKey: 'the-secret-key', pathSecret: 'the-secret-path-of-all', maxSessions: '7' };
 
 function open(kind: Principal['kind'] = 'key') {
   const metrics = createMetrics();
@@ -42,7 +43,7 @@ function open(kind: Principal['kind'] = 'key') {
   return {
     app,
     metrics,
-    operate: async () => (await app.request('/operate')).json(),
+    operate: async () => jsonOf(await app.request('/operate')),
     later: (ms: number) => {
       time += ms;
     },
