@@ -31,6 +31,8 @@ export interface ToolAnswer {
   text: string;
   structured: Record<string, unknown>;
   images?: { mimeType: string; base64: string }[];
+  /** HTML that code showed, for views that can show it; models are not given it. */
+  shown?: string[];
   links?: { uri: string; name: string; mimeType: string; description: string }[];
   isError?: boolean;
 }
