@@ -18,7 +18,7 @@ import { plainView } from './plain-view.ts';
 const EXTENSION = 'io.modelcontextprotocol/ui';
 const MIME_TYPE = 'text/html;profile=mcp-app';
 /** In `_meta` of an answer: the fields of the answer, which views show and models are not given. */
-export const VIEW_DATA = 'cuvette/view';
+const VIEW_DATA = 'cuvette/view';
 
 const VIEWS = [
   { tool: 'execute', name: 'execution', title: 'Execution', description: 'What an execution printed and showed.' },
