@@ -161,7 +161,11 @@ export async function openHttpService(options: {
     throw error;
   });
   const { port } = server.address() as AddressInfo;
-  signIns = openSignIns(resources.runtime, `service-${port}`, options.pageToken, access.ways());
+  signIns = openSignIns({
+    ...{ runtime: resources.runtime, what: 'service', port, wantedPort: config.port },
+    token: options.pageToken,
+    ways: access.ways(),
+  });
   const ending = new AbortController();
   const warm = shared.warmUp();
   warm

@@ -19,7 +19,17 @@ export function takePageToken(): string | undefined {
   );
 }
 
-/** By what is served: a server that is started again for the same finds the sign-ins of the last one. */
-export function openSignIns(runtime: string, served: string, token: string | undefined, ways: string): SignIns {
-  return createSignIns({ file: join(runtime, 'ui', `${served}.json`), token, ways });
+/** A server that is started again at the same port finds the sign-ins of the last one. At any port that was free, there is no coming back. */
+export function openSignIns(options: {
+  runtime: string;
+  /** What is served there. */
+  what: 'service' | 'folder';
+  port: number;
+  wantedPort: number;
+  token: string | undefined;
+  ways: string;
+}): SignIns {
+  const { runtime, what, port, wantedPort, token, ways } = options;
+  const isFound = port === wantedPort;
+  return createSignIns({ ...(isFound && { file: join(runtime, 'ui', `${what}-${port}.json`) }), token, ways });
 }

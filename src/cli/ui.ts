@@ -3,9 +3,9 @@
  * `cuvette run` does, and passes on to that what the page asks. Whoever else is on this machine needs the token.
  */
 
-import type { Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
+import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { readConfig } from '../config.ts';
 import { createLog } from '../log.ts';
@@ -30,17 +30,17 @@ const PORT = '8001';
 
 export async function main(args: string[]): Promise<number> {
   const { values } = parseFlags({ args, options: UI });
-  const { port, logLevel } = readConfig({ port: values.port ?? PORT });
-  const paths = findPaths();
-  runtimeFolder(paths.runtime);
+  const { port: wantedPort, logLevel } = readConfig({ port: values.port ?? PORT });
+  const runtime = runtimeFolder(findPaths().runtime);
   const token = takePageToken();
   const find = await followServer({ start: values.start ?? false, server: values.server });
-  const signIns = openSignIns(paths.runtime, `folder-${port}`, token, 'ui');
-  const app = createUiApp(signIns, find, createLog(logLevel));
-  const server = createAdaptorServer({ fetch: app.fetch }) as Server;
-  server.requestTimeout = 0;
-  await listen(server, { host: HOST, port }, values.port !== undefined);
-  const url = `http://${HOST}:${(server.address() as AddressInfo).port}/?token=${signIns.token}`;
+  const server = createServer();
+  server.requestTimeout = 0; // A large file takes its time.
+  await listen(server, { host: HOST, port: wantedPort }, values.port !== undefined);
+  const { port } = server.address() as AddressInfo;
+  const signIns = openSignIns({ runtime, what: 'folder', port, wantedPort, token, ways: 'ui' });
+  server.on('request', getRequestListener(createUiApp(signIns, find, createLog(logLevel)).fetch));
+  const url = `http://${HOST}:${port}/?token=${signIns.token}`;
   process.stdout.write(`Workbench: ${url}\n`);
   if (values.open) openBrowser(url);
   await stopSignal();

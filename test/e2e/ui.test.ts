@@ -11,7 +11,7 @@ async function startUi(cwd: string) {
   const ui = startCli(['ui', '--port', '0'], { home, cwd });
   const [, url = '', token = ''] = await waitFor('the page is served', () => {
     if (ui.child.exitCode !== null) throw new Error(`It ended: ${ui.stderr()}`);
-    return /^Workbench: (http:\/\/127\.0\.0\.1:\d+)\/\?token=(\S+)\n/.exec(ui.stdout());
+    return /^Workbench: (http:\/\/127\.0\.0\.1:\d+)\/\?token=(\S+)\n/.exec(ui.stdout()) ?? undefined;
   });
   const anybody = createCaller(url);
   const answer = await anybody.get(`/?token=${token}`, { accept: 'text/html' });

@@ -80,7 +80,10 @@ export function createAccess(config: Config, signIns: () => SignIns | undefined 
   const isOpen = !isProtected(config) && isLoopback(config.host);
 
   async function whoIs(c: Context<RestEnv>): Promise<Principal> {
-    if (config.pathSecret && stripPathSecret(getPath(c.req.raw), config.pathSecret) !== undefined) return PATH;
+    if (config.pathSecret && stripPathSecret(getPath(c.req.raw), config.pathSecret) !== undefined) {
+      c.set('isPage', c.req.header('sec-fetch-site') === 'same-origin');
+      return PATH;
+    }
     const key = c.req.header('x-api-key');
     const [, bearer] = /^Bearer +(.+)$/i.exec(c.req.header('authorization') ?? '') ?? [];
     const { apiKey } = config;

@@ -119,7 +119,7 @@ export function workspaceRoutes({ sessionsOf, uploads }: WorkbenchOptions): Open
     const limit = Math.min(uploads.largest > 0 ? uploads.largest : Number.POSITIVE_INFINITY, room);
     const body: AsyncIterable<Uint8Array> = c.req.raw.body ?? (async function* () {})();
     const how = { mode: FILE_MODE, owner: workspace.codeOwner, limit };
-    const size = await receiveIntoWorkspace(body, workspace.folder, path, how);
+    const size = await receiveIntoWorkspace(body, workspace.folder, path, how).catch(missing(path));
     sessions.noteFiles(id);
     return c.json({ path, size }, 201);
   });

@@ -1,5 +1,7 @@
 /** The workbench's API of a real service: a reader of events sees what agents and programs run, whatever becomes of it or of the server. */
 
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { kill, waitFor } from '../harness.ts';
 import { isDone, textTold, told } from '../watching.ts';
@@ -12,6 +14,14 @@ const BROWSER = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' };
 const NAVIGATION = { accept: 'text/html', 'sec-fetch-site': 'none', 'sec-fetch-dest': 'document' };
 
 const tokenOf = (said: string) => /^Workbench: http:\/\/127\.0\.0\.1:\d+\/\?token=([\w-]+)$/m.exec(said)?.[1] ?? '';
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return String(port);
+}
 
 /** The cookie of a browser that was given the address of the banner. */
 async function openPage(of: typeof service): Promise<string> {
@@ -92,8 +102,8 @@ display(HTML('<b>' + 'h' * 20000 + '</b>'))
 
 test('a reader goes on when the server is killed and started again: a snapshot, then the rest', async () => {
   const { home } = service;
-  const first = await startService({ home });
-  const port = new URL(first.url).port;
+  const port = await freePort();
+  const first = await startService({ home, args: ['--port', port] });
   const cookie = await openPage(first);
   const page = { ...BROWSER, cookie, 'x-cuvette-origin': 'page' };
   const { id } = (await first.post('/sessions', {})).json<{ id: string }>();
