@@ -4,7 +4,7 @@ import * as z from 'zod';
 import type { ExecutionOrigin } from '../sessions/execution-record.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 
-const session = z.string().max(64).optional().describe('Default session if left out; "new": another.');
+const session = z.string().max(64).optional().describe('Id or "new"; else default.');
 const interpreter = z.string().max(200).default('builtin').describe('See list_interpreters.');
 
 /** Arguments that several tools share. */
