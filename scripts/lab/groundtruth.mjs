@@ -21,7 +21,7 @@ const HELP = `Usage: node scripts/lab/groundtruth.mjs [options]
   --seeds N       seeds of every family (5)
   --families A,B  these families only, and no other part unless --parts names it
   --parts A,B     of ${PARTS.join(', ')}; all by default
-  --held-out SET  families that somebody else has made, in test/lab/held-out: first or second; and no other part
+  --held-out SET  families that somebody else has made, in test/lab/held-out: first, second or third; and no other part
   --noise N       runs on noise, shuffled labels and random-weights twins together, for the rate of false positives (150)
   --engine E      embedded (the default), or torch: each family is asked in both, and what they agree on is counted; in
                   the Python that CUVETTE_TORCH_PYTHON names, or python3

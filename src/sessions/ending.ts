@@ -1,4 +1,4 @@
-/** Turns an interpreter's report on how an execution ended into what the caller is told: outcome, reason, exit code. Pure. */
+/** SessionQueue an interpreter's report on how an execution ended into what the caller is told: outcome, reason, exit code. Pure. */
 
 import { constants } from 'node:os';
 import type { Escalation, ExitReport, ReachedLimit } from '../interpreters/interpreter.ts';

@@ -27,8 +27,8 @@ import { BUILTIN } from './interpreter-catalog.ts';
 import { createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
 import { storedExecution, unknownExecution } from './seen-session.ts';
 import type { ExecutionChange } from './session-changes.ts';
+import { createSessionQueue } from './session-queue.ts';
 import type { SessionStore } from './session-store.ts';
-import { createTurns } from './turns.ts';
 
 export interface ExecuteRequest {
   code: string;
@@ -129,7 +129,7 @@ export function createSession(options: SessionOptions): Session {
     });
   });
   const idleDeaths = new Map<string, string>();
-  const turns = createTurns(recover());
+  const queue = createSessionQueue(recover());
 
   function toExecution(record: ExecutionRecord): Execution {
     return storedExecution(record, store, folder, limits.outputLimit);
@@ -179,8 +179,8 @@ export function createSession(options: SessionOptions): Session {
     });
     if (request.isAnnounced || execution.record.state === 'queued') store.putExecution(execution.record, 0);
     follow(execution);
-    turns
-      .take(() => runInTurn(execution, request))
+    queue
+      .enqueue(() => runInTurn(execution, request))
       .catch((error) => {
         const message = error instanceof Error ? error.message : String(error);
         void execution.finish({
@@ -306,7 +306,7 @@ export function createSession(options: SessionOptions): Session {
     work: (interpreter: LiveInterpreter | undefined) => Promise<T>,
   ): Promise<T> {
     const tooLong = () => busyWith([...live.values()]);
-    return turns.take(async () => work(await pool.attach(name)), { wait: wait * 1000, signal, tooLong });
+    return queue.enqueue(async () => work(await pool.attach(name)), { wait: wait * 1000, signal, tooLong });
   }
 
   // -- after a crash ----------------------------------------------------------------------------
@@ -361,7 +361,7 @@ export function createSession(options: SessionOptions): Session {
         .then((interpreter) => interpreter?.interrupt(String(number), 'cancelled'));
     },
     variables: (name) =>
-      turns.take(async () => {
+      queue.enqueue(async () => {
         const { live: interpreter } = await pool.open(name);
         return interpreter.variables();
       }),
@@ -378,7 +378,7 @@ export function createSession(options: SessionOptions): Session {
       ),
     async reset(name) {
       for (const { record } of this.pending()) if (record.interpreter === name) this.interrupt(record.number);
-      return turns.take(async () => {
+      return queue.enqueue(async () => {
         const { live: interpreter } = await pool.open(name);
         const names = await interpreter.variables();
         await interpreter.reset();

@@ -1,4 +1,4 @@
-/** Turns the labels of callers, which are numbers or names, into numbers of classes. */
+/** SessionQueue the labels of callers, which are numbers or names, into numbers of classes. */
 
 import { CuvetteError } from '../../errors.ts';
 import { MOST_CLASSES } from '../causality/question.ts';

@@ -1,4 +1,4 @@
-/** Sends requests to the hub, with retries. Redirects never carry the token to another host. Turns refusals into errors. */
+/** Sends requests to the hub, with retries. Redirects never carry the token to another host. SessionQueue refusals into errors. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError, messageOf } from '../../errors.ts';
@@ -121,7 +121,7 @@ export function isTransient(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
 }
 
-/** Turns a refusal of the hub into an error that says what to do. */
+/** SessionQueue a refusal of the hub into an error that says what to do. */
 export function refusedByHub(hub: Hub, repository: Repository, revision: string, response: Response): CuvetteError {
   const { host } = new URL(hub.endpoint);
   const page = `${hub.endpoint}/${repository.id}`;

@@ -1,4 +1,4 @@
-/** Turns what can go wrong with a remote Cuvette into errors that say what to do: what it refuses, what is no Cuvette, and connections that were lost. */
+/** SessionQueue what can go wrong with a remote Cuvette into errors that say what to do: what it refuses, what is no Cuvette, and connections that were lost. */
 
 import * as z from 'zod';
 import { CuvetteError, isErrorCode, messageOf } from '../../errors.ts';

@@ -1,4 +1,4 @@
-/** Turns what a service tells of an ended execution into the ending that an interpreter of this machine would have reported. Pure. */
+/** SessionQueue what a service tells of an ended execution into the ending that an interpreter of this machine would have reported. Pure. */
 
 import * as z from 'zod';
 import { type EndedRun, endedRun } from '../../interpreters/execution-events.ts';

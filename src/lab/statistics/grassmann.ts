@@ -21,7 +21,7 @@ export function tangentAt(columns: Columns, gradient: Columns): Float64Array[] {
   });
 }
 
-/** Turns by an angle, in radians, where the tangent is of one column; of several, by that much in all. */
+/** SessionQueue by an angle, in radians, where the tangent is of one column; of several, by that much in all. */
 export function turned(columns: Columns, tangent: Columns, angle: number): Float64Array[] {
   const length = Math.hypot(...tangent.map(norm));
   const moved = columns.map((column, which) => {

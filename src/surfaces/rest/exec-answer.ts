@@ -134,7 +134,7 @@ function toEndedRun(record: ExecutionRecord, problems: string[]): EndedRun {
   };
 }
 
-/** Turns an answer into a body that keeps what the call printed until it is sent. */
+/** SessionQueue an answer into a body that keeps what the call printed until it is sent. */
 export async function bodyOf(call: RunningServiceCall, answer: Promise<object>): Promise<JsonBody> {
   try {
     return jsonBody(await answer, call.printed);

@@ -1,5 +1,5 @@
 /**
- * Turns what one execution shows into events for spectators: text is put together for a moment, a display that is updated often is told
+ * SessionQueue what one execution shows into events for spectators: text is put together for a moment, a display that is updated often is told
  * once in a moment, and text that comes faster than anybody reads is only told to be on the disk. It never makes the code wait.
  */
 

@@ -1,4 +1,4 @@
-/** Turns rows of the final residual stream into logits, log-probabilities of next tokens, and KL divergences between predictions. */
+/** SessionQueue rows of the final residual stream into logits, log-probabilities of next tokens, and KL divergences between predictions. */
 
 import { missing } from '../../core/missing.ts';
 import type { ModelSpec } from '../../models/architectures/model-spec.ts';

@@ -1,4 +1,4 @@
-/** Lets what is done in a session happen one after the other, in the order in which it was asked for. Who cannot wait for long gives up its turn. */
+/** Lets what is done in a session happen one after the other, in the order in which it was asked for. Who cannot wait for long leaves the queue. */
 
 export interface Patience {
   /** Milliseconds. */
@@ -8,24 +8,24 @@ export interface Patience {
   tooLong(): Error;
 }
 
-export interface Turns {
+export interface SessionQueue {
   /** Does the work when all before it is done. With patience, it is either begun in time or never. */
-  take<T>(work: () => Promise<T>, patience?: Patience): Promise<T>;
+  enqueue<T>(work: () => Promise<T>, patience?: Patience): Promise<T>;
 }
 
-/** The first turn is that of `first`. */
-export function createTurns(first: Promise<unknown>): Turns {
+/** What comes first is `first`. */
+export function createSessionQueue(first: Promise<unknown>): SessionQueue {
   let queue = first;
 
-  function enqueue<T>(work: () => Promise<T>): Promise<T> {
+  function append<T>(work: () => Promise<T>): Promise<T> {
     const result = queue.then(work, work);
     queue = result.catch(() => {});
     return result;
   }
 
   return {
-    take(work, patience) {
-      if (!patience) return enqueue(work);
+    enqueue(work, patience) {
+      if (!patience) return append(work);
       const { wait, signal, tooLong } = patience;
       return new Promise((resolve, reject) => {
         let hasGivenUp = false;
@@ -42,7 +42,7 @@ export function createTurns(first: Promise<unknown>): Turns {
         };
         signal?.addEventListener('abort', onAbort, { once: true });
         if (signal?.aborted) return onAbort();
-        enqueue(async () => {
+        append(async () => {
           if (hasGivenUp) return;
           stopWaiting();
           await work().then(resolve, reject);

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createTurns } from '../../src/sessions/turns.ts';
+import { createSessionQueue } from '../../src/sessions/session-queue.ts';
 
 const tooLong = () => new Error('too long');
 
@@ -12,12 +12,12 @@ function promised<T>(): { promise: Promise<T>; resolve(value: T): void } {
   return { promise, resolve: (value) => resolve(value) };
 }
 
-describe('turns', () => {
+describe('the queue of a session', () => {
   it('are taken in the order in which they were asked for, and go on after one that failed', async () => {
     const order: number[] = [];
-    const turns = createTurns(Promise.resolve());
+    const queue = createSessionQueue(Promise.resolve());
     const all = [1, 2, 3].map((n) =>
-      turns.take(async () => {
+      queue.enqueue(async () => {
         order.push(n);
         if (n === 2) throw new Error('failed');
       }),
@@ -28,18 +28,18 @@ describe('turns', () => {
 
   it('are given up by those who have waited long enough, whose work is never begun', async () => {
     const before = promised<void>();
-    const turns = createTurns(before.promise);
+    const queue = createSessionQueue(before.promise);
     let isBegun = false;
     const begin = async () => {
       isBegun = true;
     };
-    await expect(turns.take(begin, { wait: 0, tooLong })).rejects.toThrow('too long');
+    await expect(queue.enqueue(begin, { wait: 0, tooLong })).rejects.toThrow('too long');
     const stop = new AbortController();
-    const aborted = turns.take(begin, { wait: 60_000, signal: stop.signal, tooLong });
+    const aborted = queue.enqueue(begin, { wait: 60_000, signal: stop.signal, tooLong });
     stop.abort(new Error('gone'));
     await expect(aborted).rejects.toThrow('gone');
     before.resolve();
-    await turns.take(async () => {});
+    await queue.enqueue(async () => {});
     expect(isBegun).toBe(false);
   });
 
@@ -48,7 +48,7 @@ describe('turns', () => {
     onTestFinished(() => void vi.useRealTimers());
     const answer = promised<string>();
     const begun = promised<void>();
-    const work = createTurns(Promise.resolve()).take(
+    const work = createSessionQueue(Promise.resolve()).enqueue(
       () => {
         begun.resolve();
         return answer.promise;
