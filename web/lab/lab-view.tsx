@@ -1,0 +1,3 @@
+export function LabView({ page }: { page: string | undefined }) {
+  return <main class="page">{page}</main>;
+}

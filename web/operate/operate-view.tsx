@@ -1,0 +1,3 @@
+export function OperateView() {
+  return <main class="page" />;
+}

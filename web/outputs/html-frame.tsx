@@ -1,0 +1,73 @@
+/**
+ * Shows HTML that code has made, in a frame that can reach nothing: an opaque origin, no network, no forms, no way to the page but one port that
+ * carries a height and a count. The frame's own document, with its own policy, is `frame.html`.
+ */
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+const LEAST_HEIGHT = 24;
+const MOST_HEIGHT = 1_600;
+/** A document that grows with its frame would never come to rest. */
+const MOST_CHANGES = 300;
+
+export function HtmlFrame({ html }: { html: string }) {
+  const frame = useRef<HTMLIFrameElement>(null);
+  const [height, setHeight] = useState(80);
+  const [blocked, setBlocked] = useState(0);
+  const [hasLeft, setLeft] = useState(false);
+  const loads = useRef(0);
+  const port = useRef<MessagePort>(undefined);
+  useEffect(() => () => port.current?.close(), []);
+
+  const onLoad = () => {
+    loads.current += 1;
+    // A frame that is loaded again went elsewhere by itself: it gets nothing, and is taken away.
+    if (loads.current > 1) return setLeft(true);
+    const channel = new MessageChannel();
+    let changes = 0;
+    channel.port1.onmessage = ({ data }: MessageEvent<unknown>) => {
+      const told = readMessage(data);
+      if (told?.kind === 'blocked') setBlocked(told.count);
+      if (told?.kind !== 'height' || changes > MOST_CHANGES) return;
+      changes += 1;
+      setHeight(Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, told.height)));
+    };
+    port.current = channel.port1;
+    const isDark = document.documentElement.dataset.theme === 'dark';
+    // The frame's origin is opaque, so no target can be named; it is given only what it is to show.
+    frame.current?.contentWindow?.postMessage({ html, isDark }, '*', [channel.port2]);
+  };
+
+  if (hasLeft) return <p class="quiet bad">This HTML tried to leave its frame, and was closed.</p>;
+  return (
+    <div class="html-output">
+      <iframe
+        ref={frame}
+        title="HTML output"
+        sandbox="allow-scripts"
+        src="./ui/frame.html"
+        referrerpolicy="no-referrer"
+        allow=""
+        loading="lazy"
+        style={{ height: `${height}px` }}
+        onLoad={onLoad}
+      />
+      {blocked > 0 && (
+        <p class="quiet">
+          It asked for {blocked === 1 ? 'a file' : `${blocked} files`} from the network, which outputs do not get.
+        </p>
+      )}
+    </div>
+  );
+}
+
+type FrameMessage = { kind: 'height'; height: number } | { kind: 'blocked'; count: number };
+
+function readMessage(data: unknown): FrameMessage | undefined {
+  if (typeof data !== 'object' || data === null) return undefined;
+  if ('height' in data && typeof data.height === 'number' && Number.isFinite(data.height))
+    return { kind: 'height', height: data.height };
+  if ('blocked' in data && typeof data.blocked === 'number' && Number.isFinite(data.blocked))
+    return { kind: 'blocked', count: Math.min(9_999, Math.max(0, Math.round(data.blocked))) };
+  return undefined;
+}
