@@ -14,7 +14,9 @@ export async function buildPage() {
   await build({ configFile: join(ROOT, 'web', 'vite.config.ts'), logLevel: 'error' });
   const { first, all } = measurePage();
   if (first > MOST_FIRST)
-    throw new Error(`The page loads ${first} bytes of compressed JavaScript first, more than ${MOST_FIRST}. Load what is not seen at once when it is.`);
+    throw new Error(
+      `The page loads ${first} bytes of compressed JavaScript first, more than ${MOST_FIRST}. Load what is not seen at once when it is.`,
+    );
   return { first, all };
 }
 
@@ -22,7 +24,9 @@ export async function buildPage() {
 export function measurePage() {
   const files = readdirSync(join(WEB, 'ui')).filter((name) => name.endsWith('.js'));
   const size = (names) => names.reduce((sum, name) => sum + gzipSync(readFileSync(join(WEB, 'ui', name))).length, 0);
-  const roots = [...readFileSync(join(WEB, 'index.html'), 'utf8').matchAll(/ui\/([\w.-]+\.js)/g)].map(([, name]) => name);
+  const roots = [...readFileSync(join(WEB, 'index.html'), 'utf8').matchAll(/ui\/([\w.-]+\.js)/g)].map(
+    ([, name]) => name,
+  );
   const entry = closure(roots);
   const atOnce = files.filter((name) => /^(editor|highlight|languages)-/.test(name));
   const python = files.filter((name) => readFileSync(join(WEB, 'ui', name), 'utf8').includes('pythonLanguage'));
@@ -45,5 +49,7 @@ if (process.argv[1] === import.meta.filename) {
   await buildPage();
   const { entry, first, all } = measurePage();
   const kB = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
-  console.log(`Compressed JavaScript: ${kB(entry)} before anything is drawn, ${kB(first)} with the editor and Python's grammar (at most ${kB(MOST_FIRST)}), ${kB(all)} in all.`);
+  console.log(
+    `Compressed JavaScript: ${kB(entry)} before anything is drawn, ${kB(first)} with the editor and Python's grammar (at most ${kB(MOST_FIRST)}), ${kB(all)} in all.`,
+  );
 }

@@ -17,12 +17,22 @@ export function drawScene(standIn: StandIn): Scene {
   const stream = (text: string, name = 'stdout', index = 0) => ({ type: 'stream', index, name, text });
   standIn.execute(session, {
     code: 'import pandas as pd, numpy as np\n\ndf = pd.read_csv("rainfall.csv", parse_dates=["month"])\nprint(f"{len(df):,} rows, {df.month.min():%Y} to {df.month.max():%Y}")\ndf.head()',
-    outputs: [stream('1,048,576 rows, 1931 to 2025\n'), { type: 'result', index: 1, data: { 'text/html': FRAME, 'text/plain': 'df' }, metadata: {} }],
+    outputs: [
+      stream('1,048,576 rows, 1931 to 2025\n'),
+      { type: 'result', index: 1, data: { 'text/html': FRAME, 'text/plain': 'df' }, metadata: {} },
+    ],
     wall: 0.381,
   });
   standIn.execute(session, {
     code: 'yearly = df.groupby([df.month.dt.year, "city"]).rain.sum().unstack()\nax = yearly.rolling(10).mean().plot(figsize=(7, 3), lw=1.6)\nax.set_ylabel("mm a year, mean of ten")',
-    outputs: [{ type: 'display', index: 0, data: { 'image/svg+xml': figure(), 'text/plain': '<Figure size 700x300>' }, metadata: {} }],
+    outputs: [
+      {
+        type: 'display',
+        index: 0,
+        data: { 'image/svg+xml': figure(), 'text/plain': '<Figure size 700x300>' },
+        metadata: {},
+      },
+    ],
     wall: 0.642,
   });
   standIn.execute(session, {
@@ -63,9 +73,22 @@ export function drawScene(standIn: StandIn): Scene {
     wall: null,
     started_at: new Date(Date.now() - 42_000).toISOString(),
   });
-  standIn.print(session, running, '\u001b[1mfitting\u001b[0m on 839,000 rows, \u001b[32mvalidating\u001b[0m on 209,576\n');
-  for (const [epoch, loss] of [[10, 0.4122], [15, 0.3017], [18, 0.2764]])
-    standIn.print(session, running, `\repoch ${epoch}/40 \u001b[36m${'█'.repeat(Number(epoch))}${'░'.repeat(40 - Number(epoch))}\u001b[0m loss ${loss}`, 'stderr');
+  standIn.print(
+    session,
+    running,
+    '\u001b[1mfitting\u001b[0m on 839,000 rows, \u001b[32mvalidating\u001b[0m on 209,576\n',
+  );
+  for (const [epoch, loss] of [
+    [10, 0.4122],
+    [15, 0.3017],
+    [18, 0.2764],
+  ])
+    standIn.print(
+      session,
+      running,
+      `\repoch ${epoch}/40 \u001b[36m${'█'.repeat(Number(epoch))}${'░'.repeat(40 - Number(epoch))}\u001b[0m loss ${loss}`,
+      'stderr',
+    );
   standIn.answer(/\/variables$/, () => Response.json({ variables: VARIABLES }));
   standIn.answer(/\/variables\/(\w+)$/, ([, name], query) => Response.json(name === 'df' ? tableWindow(query) : TREE));
   standIn.answer(/\/workspace$/, () => Response.json(FOLDER));
@@ -158,7 +181,12 @@ function figure(): string {
     });
     return `<polyline fill="none" stroke="${colour}" stroke-width="1.8" points="${points.join(' ')}"/>`;
   };
-  const grid = [60, 110, 160, 210].map((y) => `<path d="M46 ${y}H690" stroke="#e3e6e9"/><text x="38" y="${y + 4}" text-anchor="end">${2600 - y * 10}</text>`);
-  const years = [1940, 1960, 1980, 2000, 2020].map((year, i) => `<text x="${108 + i * 134}" y="262" text-anchor="middle">${year}</text>`);
+  const grid = [60, 110, 160, 210].map(
+    (y) =>
+      `<path d="M46 ${y}H690" stroke="#e3e6e9"/><text x="38" y="${y + 4}" text-anchor="end">${2600 - y * 10}</text>`,
+  );
+  const years = [1940, 1960, 1980, 2000, 2020].map(
+    (year, i) => `<text x="${108 + i * 134}" y="262" text-anchor="middle">${year}</text>`,
+  );
   return `<svg xmlns="http://www.w3.org/2000/svg" width="700" height="280" font-family="sans-serif" font-size="11" fill="#59616a"><rect width="700" height="280" fill="#fff"/>${grid.join('')}${years.join('')}${line(1, 110, '#0072b2')}${line(0.2, 180, '#d55e00')}${line(0.5, 225, '#1a7f4b')}<text x="600" y="70" fill="#0072b2">Bergen</text><text x="600" y="160" fill="#d55e00">Oslo</text><text x="600" y="228" fill="#1a7f4b">Rome</text></svg>`;
 }

@@ -43,7 +43,10 @@ export interface StandIn {
   send(session: StandInSession, event: Json): void;
   sendSidebar(event: Json): void;
   /** Answers of routes that are asked for by the page, by path pattern; the first that fits answers. */
-  answer(pattern: RegExp, handler: (match: RegExpExecArray, query: URLSearchParams, request: Request) => Response | Promise<Response>): void;
+  answer(
+    pattern: RegExp,
+    handler: (match: RegExpExecArray, query: URLSearchParams, request: Request) => Response | Promise<Response>,
+  ): void;
   /** What POST executions does. */
   onRun: (session: StandInSession, code: string, interpreter: string) => number;
   /** Of the cookie; without it, everybody is let in. */
@@ -99,17 +102,27 @@ export async function startStandIn(): Promise<StandIn> {
   const app = new Hono();
   app.use(async (c, next) => {
     const { pathname, searchParams } = new URL(c.req.url);
-    requests.push({ method: c.req.method, path: decodeURIComponent(pathname), headers: c.req.header(), query: Object.fromEntries(searchParams) });
+    requests.push({
+      method: c.req.method,
+      path: decodeURIComponent(pathname),
+      headers: c.req.header(),
+      query: Object.fromEntries(searchParams),
+    });
     const isOpen = pathname === '/' || pathname.startsWith('/ui/') || pathname === '/login';
     if (standIn.token && !isOpen && c.req.header('cookie') !== `cuvette=${standIn.token}`)
       return c.json({ code: 'unauthorized', detail: 'Sign in first.' }, 401);
     return next();
   });
-  app.get('/', (c) => c.html(readFileSync(join(WEB, 'index.html'), 'utf8'), 200, { 'content-security-policy': PAGE_CSP }));
+  app.get('/', (c) =>
+    c.html(readFileSync(join(WEB, 'index.html'), 'utf8'), 200, { 'content-security-policy': PAGE_CSP }),
+  );
   app.get('/ui/:name', (c) => {
     const name = c.req.param('name');
     const type = TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream';
-    const headers = { 'content-type': type, ...(name === 'frame.html' && { 'content-security-policy': FRAME_CSP }) };
+    const headers = {
+      'content-type': type,
+      ...(/^frame(-scripts)?\.html$/.test(name) && { 'content-security-policy': FRAME_CSP }),
+    };
     return new Response(readFileSync(join(WEB, 'ui', name)), { headers });
   });
   app.post('/login', (c) => {
@@ -131,7 +144,13 @@ export async function startStandIn(): Promise<StandIn> {
   app.get('/sessions/:id', (c) => {
     const session = find(c.req.param('id'));
     if (!session) return c.json({ code: 'unknown_session', detail: 'There is no such session.' }, 404);
-    return c.json({ ...summary(session), interpreters: INTERPRETERS, limits: {}, sandbox: 'confined, no network', workspace: '/mnt/data' });
+    return c.json({
+      ...summary(session),
+      interpreters: INTERPRETERS,
+      limits: {},
+      sandbox: 'confined, no network',
+      workspace: '/mnt/data',
+    });
   });
   app.get('/sessions/:id/events', (c) => {
     const session = find(c.req.param('id'));
@@ -157,7 +176,9 @@ export async function startStandIn(): Promise<StandIn> {
   });
   app.get('/sessions/:id/executions/:n', (c) => {
     const execution = find(c.req.param('id'))?.executions.find(({ number }) => number === Number(c.req.param('n')));
-    return execution ? c.json(execution) : c.json({ code: 'unknown_execution', detail: 'There is no such execution.' }, 404);
+    return execution
+      ? c.json(execution)
+      : c.json({ code: 'unknown_execution', detail: 'There is no such execution.' }, 404);
   });
   app.post('/sessions/:id/executions/:n/interrupt', (c) => {
     const session = find(c.req.param('id'));
@@ -236,7 +257,8 @@ export async function startStandIn(): Promise<StandIn> {
       session.executions.push(execution);
       session.used_at = new Date(at).toISOString();
       publish(session.id, { type: 'execution', execution: headOf(execution) });
-      execution.outputs.forEach((output) => publish(session.id, { type: 'output', execution: execution.number, output }));
+      for (const output of execution.outputs)
+        publish(session.id, { type: 'output', execution: execution.number, output });
       changed(session);
       return execution;
     },
@@ -247,7 +269,12 @@ export async function startStandIn(): Promise<StandIn> {
       execution.text_length = offset + text.length;
       if (last && index === last.index) last.text = `${last.text}${text}`.slice(-20_000);
       else execution.outputs.push({ type: 'stream', index, name, text });
-      publish(session.id, { type: 'output', execution: execution.number, offset, output: { type: 'stream', index, name, text } });
+      publish(session.id, {
+        type: 'output',
+        execution: execution.number,
+        offset,
+        output: { type: 'stream', index, name, text },
+      });
     },
     output(session, execution, output) {
       const indexed = { index: execution.outputs.length, ...output };
@@ -264,7 +291,14 @@ export async function startStandIn(): Promise<StandIn> {
     sendSidebar: (event) => publish('', event),
     answer: (pattern, handler) => void answers.unshift([pattern, handler]),
     onRun(session, code, interpreter) {
-      const execution = standIn.execute(session, { code, interpreter, origin: 'page', state: 'running', outcome: null, wall: null });
+      const execution = standIn.execute(session, {
+        code,
+        interpreter,
+        origin: 'page',
+        state: 'running',
+        outcome: null,
+        wall: null,
+      });
       standIn.print(session, execution, `ran ${code}\n`);
       standIn.end(session, execution);
       return execution.number;
@@ -299,4 +333,13 @@ const INTERPRETERS = [
   ['typescript', 'program', 'TypeScript', 'typescript', null, 'not started', false, null],
   ['go', 'program', 'Go', 'go', '1.22', 'not started', false, null],
   ['cpp', 'program', 'C++', 'cpp', '13', 'not started', false, null],
-].map(([name, kind, title, language, version, state, is_stateful, pid]) => ({ name, kind, title, language, version, state, is_stateful, pid }));
+].map(([name, kind, title, language, version, state, is_stateful, pid]) => ({
+  name,
+  kind,
+  title,
+  language,
+  version,
+  state,
+  is_stateful,
+  pid,
+}));

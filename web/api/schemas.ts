@@ -35,8 +35,11 @@ export const sessionDetailSchema = z.extend(sessionSchema, {
 });
 export type SessionDetail = z.infer<typeof sessionDetailSchema>;
 
+/** Null where the record keeps an output no more: then it is shown as it came, and its text is in /output. */
+const index = z.nullable(z.number());
+
 const bundle = {
-  index: z.number(),
+  index,
   display_id: z.optional(z.nullable(z.string())),
   /** Values of MIME types, where they are small. */
   data: z.record(z.string(), z.unknown()),
@@ -46,12 +49,12 @@ const bundle = {
 };
 
 export const outputSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('stream'), index: z.number(), name: z.enum(['stdout', 'stderr']), text: z.string() }),
+  z.object({ type: z.literal('stream'), index, name: z.enum(['stdout', 'stderr']), text: z.string() }),
   z.object({ type: z.literal('display'), ...bundle }),
   z.object({ type: z.literal('result'), ...bundle }),
   z.object({
     type: z.literal('error'),
-    index: z.number(),
+    index,
     ename: z.string(),
     evalue: z.string(),
     traceback: z.array(z.string()),

@@ -83,7 +83,6 @@ function Outputs({ cell, version, source, actions }: OutputsProps) {
           {formatCount(hidden)} more outputs. <span>Show {formatCount(Math.min(hidden, MORE_PARTS))}</span>
         </button>
       )}
-      <CutNote cell={cell} actions={actions} />
     </div>
   );
 }
@@ -115,24 +114,10 @@ function PartView({ part, version, source, actions }: { part: Part } & Omit<Outp
     case 'gap':
       return (
         <button type="button" class="above" onClick={() => actions.openOutput(execution)}>
-          {formatCount(part.to - part.from)} characters came faster than this page reads.{' '}
-          <span>Open the whole output</span>
+          {formatCount(part.to - part.from)} more characters. <span>Open the whole output</span>
         </button>
       );
   }
-}
-
-/** Where the server sent a part of a long text only. */
-function CutNote({ cell, actions }: { cell: Cell; actions: CellActions }) {
-  const { output_is_cut, text_length, state } = cell.head.value;
-  const hasDropped = cell.parts.some((part) => part.kind === 'text' && part.terminal.dropped > 0);
-  if (!output_is_cut || state !== 'done' || hasDropped) return null;
-  return (
-    <button type="button" class="above" onClick={() => actions.openOutput(cell.number)}>
-      This is a part of {text_length === undefined ? 'a long output' : `${formatCount(text_length)} characters`}.{' '}
-      <span>Open the whole output</span>
-    </button>
-  );
 }
 
 function Ending({ head: { state, outcome, reason, notes = [], variables_survived } }: { head: ExecutionHead }) {

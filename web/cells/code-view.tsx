@@ -25,11 +25,9 @@ export function CodeView({ code, language, errorLine }: CodeViewProps) {
       <pre>
         <code>
           {(pieces ?? plain(shown)).map((line, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a line is its place.
             <div key={index} class={index + 1 === errorLine ? 'line error-line' : 'line'}>
               {line.map(({ text, classes }, at) =>
                 classes ? (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a piece is its place.
                   <span key={at} class={classes}>
                     {text}
                   </span>

@@ -22,8 +22,11 @@ export function ErrorView({ output }: { output: ErrorOutput }) {
 }
 
 /** Frames of the cell's own code, as the builtin Python and IPython name them. */
-const FRAMES = [/File "<cell \d+>", line (\d+)/g, /Cell In ?\[\d+\], line (\d+)/g, /<ipython-input-[^>]*>", line (\d+)/g];
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours of a terminal.
+const FRAMES = [
+  /File "<cell \d+>", line (\d+)/g,
+  /Cell In ?\[\d+\], line (\d+)/g,
+  /<ipython-input-[^>]*>", line (\d+)/g,
+];
 const COLOURS = /\x1b\[[0-9;]*m/g;
 
 /** The last frame that is in the cell; nothing if the error came from elsewhere. */

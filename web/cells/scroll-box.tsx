@@ -17,7 +17,6 @@ export function ScrollBox({ label, version, isTall, children }: ScrollBoxProps) 
   const box = useRef<HTMLElement>(null);
   const follows = useRef(true);
   const last = useRef(0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: after every change of the content.
   useLayoutEffect(() => {
     const element = box.current;
     if (element && follows.current) element.scrollTop = element.scrollHeight;
@@ -32,7 +31,6 @@ export function ScrollBox({ label, version, isTall, children }: ScrollBoxProps) 
   };
   if (!isTall) return <div class="scroll-box">{children}</div>;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
     <section ref={box} class="scroll-box tall" onScroll={onScroll} tabIndex={0} aria-label={label}>
       {children}
     </section>

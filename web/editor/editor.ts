@@ -3,7 +3,7 @@
  * policy needs no exception. What is run and what history there is are the composer's.
  */
 
-import { autocompletion, closeBrackets, type CompletionSource } from '@codemirror/autocomplete';
+import { autocompletion, type CompletionSource, closeBrackets } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from '@codemirror/language';
 import { Compartment, EditorState, Prec } from '@codemirror/state';

@@ -12,7 +12,13 @@ const LOADERS: Record<string, () => Promise<Language>> = {
 };
 
 /** Interpreters that the server names by themselves. */
-const SYNONYMS: Record<string, string> = { bash: 'shell', sh: 'shell', node: 'javascript', builtin: 'python', 'c++': 'cpp' };
+const SYNONYMS: Record<string, string> = {
+  bash: 'shell',
+  sh: 'shell',
+  node: 'javascript',
+  builtin: 'python',
+  'c++': 'cpp',
+};
 
 const loaded = new Map<string, Promise<Language | undefined>>();
 

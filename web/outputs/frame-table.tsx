@@ -5,18 +5,17 @@ import type { FrameTableCells } from './read-table.ts';
 export function FrameTable({ table: { head, rows, note } }: { table: FrameTableCells }) {
   const width = Math.max(0, ...rows.map(({ cells }) => cells.length));
   const isNumeric = Array.from({ length: width }, (_, column) =>
-    rows.every(({ cells }) => /^(-?[\d.,]+(e[+-]?\d+)?%?|nan|NaN|inf|-inf|<NA>|None|\.\.\.|)$/i.test(cells[column] ?? '')),
+    rows.every(({ cells }) =>
+      /^(-?[\d.,]+(e[+-]?\d+)?%?|nan|NaN|inf|-inf|<NA>|None|\.\.\.|)$/i.test(cells[column] ?? ''),
+    ),
   );
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
     <section class="frame-table" tabIndex={0} aria-label={note || 'Table'}>
       <table>
         <thead>
           {head.map((cells, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place.
             <tr key={at}>
               {cells.map((text, column) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its place.
                 <th key={column} scope="col" class={isNumeric[column] ? 'number' : ''}>
                   {text}
                 </th>
@@ -26,16 +25,13 @@ export function FrameTable({ table: { head, rows, note } }: { table: FrameTableC
         </thead>
         <tbody>
           {rows.map(({ headers, cells }, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place.
             <tr key={at}>
               {cells.map((text, column) =>
                 column < headers ? (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its place.
                   <th key={column} scope="row" class={isNumeric[column] ? 'number' : ''}>
                     {text}
                   </th>
                 ) : (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its place.
                   <td key={column} class={isNumeric[column] ? 'number' : ''}>
                     {text}
                   </td>

@@ -10,7 +10,23 @@ const MOST_HEIGHT = 1_600;
 /** A document that grows with its frame would never come to rest. */
 const MOST_CHANGES = 300;
 
+/** Scripts run only where a person asks for them: they can still use the processor, and WebRTC by ways that no browser closes. */
 export function HtmlFrame({ html }: { html: string }) {
+  const [runsScripts, setRunsScripts] = useState(false);
+  const hasScripts = /<script|\son\w+\s*=|javascript:/i.test(html);
+  return (
+    <div class="html-output">
+      <Frame key={String(runsScripts)} html={html} runsScripts={runsScripts} />
+      {hasScripts && !runsScripts && (
+        <button type="button" class="placeholder" onClick={() => setRunsScripts(true)}>
+          This HTML has scripts. <span>Run them</span>
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Frame({ html, runsScripts }: { html: string; runsScripts: boolean }) {
   const frame = useRef<HTMLIFrameElement>(null);
   const [height, setHeight] = useState(80);
   const [blocked, setBlocked] = useState(0);
@@ -40,24 +56,24 @@ export function HtmlFrame({ html }: { html: string }) {
 
   if (hasLeft) return <p class="quiet bad">This HTML tried to leave its frame, and was closed.</p>;
   return (
-    <div class="html-output">
+    <>
       <iframe
         ref={frame}
         title="HTML output"
         sandbox="allow-scripts"
-        src="./ui/frame.html"
+        src={runsScripts ? './ui/frame-scripts.html' : './ui/frame.html'}
         referrerpolicy="no-referrer"
         allow=""
         loading="lazy"
         style={{ height: `${height}px` }}
         onLoad={onLoad}
       />
-      {blocked > 0 && (
+      {runsScripts && blocked > 0 && (
         <p class="quiet">
           It asked for {blocked === 1 ? 'a file' : `${blocked} files`} from the network, which outputs do not get.
         </p>
       )}
-    </div>
+    </>
   );
 }
 

@@ -114,7 +114,8 @@ function Link({ href, children }: { href: string; children: ComponentChildren })
 }
 
 function Picture({ href, text }: { href: string; text: string }) {
-  return /^data:image\/(png|jpeg|gif|webp|svg\+xml)[;,]/i.test(href) ? <img src={href} alt={text} /> : <>{`[${text}]`}</>;
+  if (!/^data:image\/(png|jpeg|gif|webp|svg\+xml)[;,]/i.test(href)) return <span>[{text}]</span>;
+  return <img src={href} alt={text} />;
 }
 
 const MATH = /\$\$([^$]+)\$\$|\$([^\s$](?:[^$\n]*[^\s$])?)\$(?!\d)/g;

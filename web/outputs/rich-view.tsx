@@ -1,10 +1,10 @@
 /** Draws one rich output, fetching its value where that did not come with it. What is very large waits for a click. */
 
-import { lazy } from '../shell/lazy.tsx';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Api } from '../api/client.ts';
 import type { RichOutput } from '../api/schemas.ts';
 import { formatBytes } from '../shell/format.ts';
+import { lazy } from '../shell/lazy.tsx';
 import { StaticText } from '../terminal/static-text.tsx';
 import { asText, chooseRepresentation, type Representation } from './choose.ts';
 import { FrameTable } from './frame-table.tsx';
@@ -21,7 +21,14 @@ export interface Source {
 }
 
 /** Bytes, of each kind, that are drawn without being asked for. */
-const WITHOUT_ASKING = { html: 1_000_000, markdown: 200_000, latex: 50_000, image: 8_000_000, json: 200_000, text: 200_000 };
+const WITHOUT_ASKING = {
+  html: 1_000_000,
+  markdown: 200_000,
+  latex: 50_000,
+  image: 8_000_000,
+  json: 200_000,
+  text: 200_000,
+};
 
 export function RichView({ output, source }: { output: RichOutput; source: Source }) {
   const chosen = chooseRepresentation(output);
@@ -62,6 +69,7 @@ function Fetched({ chosen, output, source }: PartProps) {
   const [text, setText] = useState<string | { failed: string }>();
   useEffect(() => {
     const leaving = new AbortController();
+    if (output.index === null) return setText({ failed: `${chosen.type}, which is kept no more.` });
     api
       .part(session, execution, output.index, chosen.type, leaving.signal)
       .then(setText)
@@ -77,19 +85,15 @@ function Fetched({ chosen, output, source }: PartProps) {
 
 /** As an image, an SVG runs no scripts and fetches nothing. */
 function ImageView({ chosen: { type, value }, output, source: { api, session, execution } }: PartProps) {
-  const address =
-    value === undefined ? api.partUrl(session, execution, output.index, type) : dataAddress(type, asText(value));
+  const alone = output.index === null ? undefined : api.partUrl(session, execution, output.index, type);
+  const address = value === undefined ? alone : dataAddress(type, asText(value));
   const described = output.data['text/plain'];
   const alt = described === undefined ? 'Figure' : `Figure: ${asText(described).slice(0, 200)}`;
+  const picture = <img src={address} alt={alt} loading="lazy" decoding="async" {...sizeFrom(output, type)} />;
+  if (alone === undefined) return <span class="image">{picture}</span>;
   return (
-    <a
-      class="image"
-      href={api.partUrl(session, execution, output.index, type)}
-      target="_blank"
-      rel="noopener noreferrer"
-      aria-label={`${alt}. Open it alone.`}
-    >
-      <img src={address} alt={alt} loading="lazy" decoding="async" {...sizeFrom(output, type)} />
+    <a class="image" href={alone} target="_blank" rel="noopener noreferrer" aria-label={`${alt}. Open it alone.`}>
+      {picture}
     </a>
   );
 }

@@ -24,7 +24,8 @@ interface Order {
 }
 
 const ROW = 26;
-const COLUMN = 132;
+const NARROWEST = 132;
+const WIDEST = 240;
 const INDEX = 96;
 const TALLEST = 8_000_000;
 const FILTER_WAIT = 250;
@@ -54,34 +55,40 @@ export function DataTable({ first, load, version }: DataTableProps) {
   }, []);
 
   const { rowCount, columnCount } = windows;
+  /** All of a table that is narrow; else as many columns as fit. */
+  const wide = Math.max(NARROWEST, Math.min(WIDEST, Math.floor((view.width - INDEX) / Math.max(1, columnCount))));
   const tall = Math.min(TALLEST, (rowCount + 1) * ROW);
   const room = Math.max(1, tall - view.height);
   const atRow = Math.floor((view.top / room) * Math.max(0, rowCount - Math.floor(view.height / ROW) + 2));
   const firstRow = Math.max(0, Math.min(atRow, rowCount - 1));
   const rows = Math.min(rowCount - firstRow, Math.ceil(view.height / ROW) + 1);
-  const firstColumn = Math.max(0, Math.floor((view.left - INDEX) / COLUMN));
-  const columns = Math.min(columnCount - firstColumn, Math.ceil(view.width / COLUMN) + 2);
+  const firstColumn = Math.max(0, Math.floor((view.left - INDEX) / wide));
+  const columns = Math.min(columnCount - firstColumn, Math.ceil(view.width / wide) + 2);
   const needed = windows.need(firstRow, rows, firstColumn, columns);
   // Shown where they belong, one below the other, whatever share of the rows a pixel stands for.
   const y = rowCount * ROW + ROW > TALLEST ? view.top : firstRow * ROW;
   const columnNumbers = Array.from({ length: Math.max(0, columns) }, (_, i) => firstColumn + i);
 
   const sortBy = (name: string) =>
-    setOrder((now) => (now.sort === name && now.desc ? { ...now, sort: undefined, desc: false } : { ...now, sort: name, desc: now.sort === name }));
+    setOrder((now) =>
+      now.sort === name && now.desc
+        ? { ...now, sort: undefined, desc: false }
+        : { ...now, sort: name, desc: now.sort === name },
+    );
 
   return (
     <div class="data-table">
-      <TableBar windows={windows} firstRow={firstRow} rows={rows} order={order} onFilter={(filter) => setOrder({ ...order, filter })} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard. */}
+      <TableBar
+        windows={windows}
+        firstRow={firstRow}
+        rows={rows}
+        order={order}
+        onFilter={(filter) => setOrder({ ...order, filter })}
+      />
       <section ref={scroller} class="table-scroller" tabIndex={0} aria-label="Rows">
-        <div style={{ height: `${tall}px`, width: `${INDEX + columnCount * COLUMN}px` }}>
-          {/* biome-ignore lint/a11y/useSemanticElements: rows that are placed by the pixel are no table of the browser's. */}
+        <div style={{ height: `${tall}px`, width: `${INDEX + columnCount * wide}px` }}>
           <div role="table" aria-label="Table" aria-rowcount={rowCount + 1} aria-colcount={columnCount + 1}>
-            {/* biome-ignore lint/a11y/useSemanticElements: as above. */}
-            {/* biome-ignore lint/a11y/useFocusableInteractive: its buttons are. */}
             <div role="row" aria-rowindex={1} class="table-head">
-              {/* biome-ignore lint/a11y/useSemanticElements: as above. */}
-              {/* biome-ignore lint/a11y/useFocusableInteractive: there is nothing to do with it. */}
               <div role="columnheader" class="index" style={{ width: `${INDEX}px` }}>
                 index
               </div>
@@ -89,14 +96,12 @@ export function DataTable({ first, load, version }: DataTableProps) {
                 const { name = '', dtype = '' } = windows.column(column) ?? {};
                 const isSorted = order.sort === name;
                 return (
-                  // biome-ignore lint/a11y/useSemanticElements: as above.
-                  // biome-ignore lint/a11y/useFocusableInteractive: its button is.
                   <div
                     key={column}
                     role="columnheader"
                     aria-colindex={column + 2}
                     aria-sort={isSorted ? (order.desc ? 'descending' : 'ascending') : 'none'}
-                    style={{ left: `${INDEX + column * COLUMN}px`, width: `${COLUMN}px` }}
+                    style={{ left: `${INDEX + column * wide}px`, width: `${wide}px` }}
                   >
                     <button type="button" onClick={() => sortBy(name)} title={`${name}, ${dtype}: sort`}>
                       {name}
@@ -108,7 +113,14 @@ export function DataTable({ first, load, version }: DataTableProps) {
               })}
             </div>
             {Array.from({ length: Math.max(0, rows) }, (_, i) => firstRow + i).map((row) => (
-              <TableRow key={row} row={row} y={y + ROW + 14 + (row - firstRow) * ROW} columns={columnNumbers} windows={windows} />
+              <TableRow
+                key={row}
+                row={row}
+                wide={wide}
+                y={y + ROW + 14 + (row - firstRow) * ROW}
+                columns={columnNumbers}
+                windows={windows}
+              />
             ))}
           </div>
         </div>
@@ -122,32 +134,32 @@ export function DataTable({ first, load, version }: DataTableProps) {
 
 interface TableRowProps {
   row: number;
+  wide: number;
   y: number;
   columns: number[];
   windows: TableWindows;
 }
 
-function TableRow({ row, y, columns, windows }: TableRowProps) {
+function TableRow({ row, wide, y, columns, windows }: TableRowProps) {
   return (
-    // biome-ignore lint/a11y/useSemanticElements: as above.
-    // biome-ignore lint/a11y/useFocusableInteractive: there is nothing to do with it.
-    <div role="row" aria-rowindex={row + 2} class={`table-row ${row % 2 ? 'odd' : ''}`} style={{ top: `${y}px`, height: `${ROW}px` }}>
-      {/* biome-ignore lint/a11y/useSemanticElements: as above. */}
-      {/* biome-ignore lint/a11y/useFocusableInteractive: there is nothing to do with it. */}
+    <div
+      role="row"
+      aria-rowindex={row + 2}
+      class={`table-row ${row % 2 ? 'odd' : ''}`}
+      style={{ top: `${y}px`, height: `${ROW}px` }}
+    >
       <div role="rowheader" class="index" style={{ width: `${INDEX}px` }}>
         {windows.index(row) ?? ''}
       </div>
       {columns.map((column) => {
         const value = windows.cell(row, column);
         return (
-          // biome-ignore lint/a11y/useSemanticElements: as above.
-          // biome-ignore lint/a11y/useFocusableInteractive: there is nothing to do with it.
           <div
             key={column}
             role="cell"
             aria-colindex={column + 2}
             class={value === undefined ? 'waits' : value === null ? 'null' : typeof value}
-            style={{ left: `${INDEX + column * COLUMN}px`, width: `${COLUMN}px` }}
+            style={{ left: `${INDEX + column * wide}px`, width: `${wide}px` }}
             title={typeof value === 'string' && value.length > 16 ? value : undefined}
           >
             {written(value)}

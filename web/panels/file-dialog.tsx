@@ -53,7 +53,6 @@ function TextPreview({ session, path, size }: { session: string; path: string; s
   if (value === null) return <p class="quiet">This is no text. Download it to look at it.</p>;
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard. */}
       <section class="whole-output" tabIndex={0} aria-label="Text of the file">
         <StaticText text={value} />
       </section>

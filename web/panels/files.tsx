@@ -80,14 +80,18 @@ export function Files({ store }: { store: SessionStore }) {
               <span class="name">{entry.name}</span>
               <span class="type">
                 {entry.kind === 'file' && entry.size !== null && formatBytes(entry.size)}
-                {entry.modified_at && <time dateTime={entry.modified_at}>{formatAgo(entry.modified_at, Date.now())}</time>}
+                {entry.modified_at && (
+                  <time dateTime={entry.modified_at}>{formatAgo(entry.modified_at, Date.now())}</time>
+                )}
               </span>
             </button>
           </li>
         ))}
       </ul>
       {folder?.is_cut && <p class="quiet">There are more files than are listed.</p>}
-      {opened && <FileDialog session={store.id} path={opened.path} entry={opened.entry} onClose={() => setOpened(undefined)} />}
+      {opened && (
+        <FileDialog session={store.id} path={opened.path} entry={opened.entry} onClose={() => setOpened(undefined)} />
+      )}
     </div>
   );
 }
@@ -100,7 +104,11 @@ function Crumbs({ path, onPath }: { path: string; onPath(path: string): void }) 
         workspace
       </button>
       {parts.map((part, i) => (
-        <button key={parts.slice(0, i + 1).join('/')} type="button" onClick={() => onPath(parts.slice(0, i + 1).join('/'))}>
+        <button
+          key={parts.slice(0, i + 1).join('/')}
+          type="button"
+          onClick={() => onPath(parts.slice(0, i + 1).join('/'))}
+        >
           / {part}
         </button>
       ))}

@@ -44,7 +44,7 @@ export function createTableWindows({ first, counts, load, onChange }: TableWindo
   function keep(key: string, window: TableWindow): void {
     kept.delete(key);
     kept.set(key, window);
-    window.columns.forEach((column, i) => columns.set(window.column_offset + i, column));
+    for (const [i, column] of window.columns.entries()) columns.set(window.column_offset + i, column);
     for (const old of kept.keys()) {
       if (kept.size <= MOST_WINDOWS) break;
       kept.delete(old);
@@ -94,7 +94,9 @@ export function createTableWindows({ first, counts, load, onChange }: TableWindo
     },
     column: (column) => columns.get(column),
     index(row) {
-      const window = kept.get(keyOf(row, 0)) ?? [...kept.values()].find(({ offset, index }) => row >= offset && row < offset + index.length);
+      const window =
+        kept.get(keyOf(row, 0)) ??
+        [...kept.values()].find(({ offset, index }) => row >= offset && row < offset + index.length);
       return window?.index[row - window.offset];
     },
     cell(row, column) {

@@ -39,7 +39,6 @@ function ValueView({ store, interpreter, path }: ValueProps) {
   if (!value) return <p class="quiet">Looking…</p>;
   if (value.kind === 'text')
     return (
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
       <section class="whole-output" tabIndex={0} aria-label={value.type}>
         <StaticText text={value.text} />
       </section>
@@ -56,7 +55,6 @@ function ValueView({ store, interpreter, path }: ValueProps) {
 
 function TreeView({ tree, store, interpreter, path }: ValueProps & { tree: Tree }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
     <section class="whole-output tree" tabIndex={0} aria-label={tree.type}>
       <p class="quiet">
         {tree.type}, {formatCount(tree.count)} items
@@ -92,7 +90,12 @@ function Item({ item, store, interpreter, path }: ValueProps & { item: Tree['ite
   if (!item.has_children) return <span class="leaf">{line}</span>;
   return (
     <>
-      <button type="button" class={`twig ${isOpen ? 'open' : ''}`} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <button
+        type="button"
+        class={`twig ${isOpen ? 'open' : ''}`}
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
         <Icon name="chevron" />
         {line}
       </button>
@@ -112,6 +115,10 @@ function Children({ store, interpreter, path }: ValueProps) {
   if (value.kind === 'tree') return <Branch items={value.items} store={store} interpreter={interpreter} path={path} />;
   if (value.kind === 'text') return <StaticText text={value.text} />;
   return (
-    <DataTable first={value} load={(query, signal) => api.variable(store.id, interpreter, path, query, signal)} version={0} />
+    <DataTable
+      first={value}
+      load={(query, signal) => api.variable(store.id, interpreter, path, query, signal)}
+      version={0}
+    />
   );
 }

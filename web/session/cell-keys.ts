@@ -28,14 +28,22 @@ export function useCellKeys(store: SessionStore, { list, composer, interrupt }: 
           cell?.scrollIntoView({ block: 'nearest' });
         });
       };
-      const head = focused === undefined ? undefined : store.cells.peek().find(({ number }) => number === focused)?.head.peek();
+      const head =
+        focused === undefined
+          ? undefined
+          : store.cells
+              .peek()
+              .find(({ number }) => number === focused)
+              ?.head.peek();
       const keys: Record<string, () => void> = {
         j: () => go(1),
         k: () => go(-1),
         G: () => list.current?.showEnd(),
         c: () => composer.current?.focus(),
         i: () => {
-          const running = store.session.peek()?.running ?? store.cells.peek().findLast((cell) => cell.head.peek().state === 'running')?.number;
+          const running =
+            store.session.peek()?.running ??
+            store.cells.peek().findLast((cell) => cell.head.peek().state === 'running')?.number;
           if (running) interrupt(running);
         },
         ...(head && { e: () => composer.current?.take(head.code) }),
@@ -55,7 +63,9 @@ export function isTyping(event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return true;
   const [target] = event.composedPath();
   if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.closest('dialog') !== null;
+  return (
+    target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.closest('dialog') !== null
+  );
 }
 
 function focusedNumber(): number | undefined {

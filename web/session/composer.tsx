@@ -100,13 +100,17 @@ export function Composer({ handle, store, detail, interpreter, onInterpreter, on
     if (isReady) editor.current?.language(language).catch(() => {});
   }, [isReady, language]);
 
-  useImperativeHandle(handle, () => ({
-    focus: () => editor.current?.focus(),
-    take(code) {
-      editor.current?.replace(code);
-      editor.current?.focus();
-    },
-  }), []);
+  useImperativeHandle(
+    handle,
+    () => ({
+      focus: () => editor.current?.focus(),
+      take(code) {
+        editor.current?.replace(code);
+        editor.current?.focus();
+      },
+    }),
+    [],
+  );
 
   return (
     <section class="composer" aria-label="Composer">

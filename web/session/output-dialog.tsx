@@ -2,8 +2,8 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Matches } from '../api/schemas.ts';
-import { Dialog } from '../shell/dialog.tsx';
 import { useApp } from '../shell/context.ts';
+import { Dialog } from '../shell/dialog.tsx';
 import { formatCount } from '../shell/format.ts';
 import { Icon } from '../shell/icons.tsx';
 import { StaticText } from '../terminal/static-text.tsx';
@@ -54,12 +54,10 @@ export function OutputDialog({ session, execution, onClose }: OutputDialogProps)
     }
   }
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it is opened.
   useEffect(() => {
     void load(0, 'alone');
   }, [session, execution]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: after pages changed.
   useLayoutEffect(() => {
     if (!box.current || fromBottom.current === undefined) return;
     box.current.scrollTop = box.current.scrollHeight - fromBottom.current;
@@ -118,7 +116,6 @@ export function OutputDialog({ session, execution, onClose }: OutputDialogProps)
           {matches.has_more && <li class="quiet">There are more: look for something longer.</li>}
         </ul>
       )}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard. */}
       <section ref={box} class="whole-output" onScroll={onScroll} tabIndex={0} aria-label="Text">
         {pages.map(({ offset, text }) => (
           <StaticText key={offset} text={text} />

@@ -10,11 +10,11 @@ import { nameOf } from '../state/app-state.ts';
 import type { Cell } from '../state/cell.ts';
 import { linkTo } from '../state/route.ts';
 import { openSession, type SessionStore } from '../state/session-store.ts';
+import { useCellKeys } from './cell-keys.ts';
 import { Composer, type ComposerHandle } from './composer.tsx';
 import { EmptySession } from './empty-session.tsx';
 import { OutputDialog } from './output-dialog.tsx';
 import { SessionBar } from './session-bar.tsx';
-import { useCellKeys } from './cell-keys.ts';
 import { type ListHandle, VirtualList } from './virtual-list.tsx';
 
 interface SessionViewProps {
@@ -128,7 +128,6 @@ function useDetail(store: SessionStore): SessionDetail | undefined {
   const { api } = useApp();
   const [detail, setDetail] = useState<SessionDetail>();
   const changed = store.variablesChanged.value;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the count of changes is why it is asked again.
   useEffect(() => {
     const leaving = new AbortController();
     api

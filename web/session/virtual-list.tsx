@@ -135,7 +135,6 @@ export function VirtualList<Item>(props: VirtualListProps<Item>) {
   }
 
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
     <section ref={scroller} class="list-scroller" onScroll={onScroll} aria-label={label} tabIndex={0}>
       {before}
       <div ref={list} class="list">
@@ -154,5 +153,8 @@ export function VirtualList<Item>(props: VirtualListProps<Item>) {
 /** New items at the end are drawn at once where the end is in view. */
 function clamp({ from, to }: { from: number; to: number }, length: number, follows: boolean) {
   const end = follows ? length : Math.min(to, length);
-  return { from: Math.max(0, Math.min(from, end - 1, follows && from === 0 && to === 0 ? length - 12 : from)), to: end };
+  return {
+    from: Math.max(0, Math.min(from, end - 1, follows && from === 0 && to === 0 ? length - 12 : from)),
+    to: end,
+  };
 }

@@ -30,7 +30,7 @@ function Workbench() {
   const { route } = useApp();
   useGlobalKeys();
   return (
-    <div class={`workbench ${route.value.view}`}>
+    <div class={`workbench view-${route.value.view}`}>
       <Sidebar />
       {panes.sidebar.value && (
         <button

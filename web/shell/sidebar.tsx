@@ -33,7 +33,11 @@ export function Sidebar() {
         <a class="brand" href={linkTo({ view: 'home' })}>
           <Mark /> Cuvette
         </a>
-        <IconButton icon={theme.isDark.value ? 'sun' : 'moon'} label={theme.isDark.value ? 'Light' : 'Dark'} onClick={theme.toggle} />
+        <IconButton
+          icon={theme.isDark.value ? 'sun' : 'moon'}
+          label={theme.isDark.value ? 'Light' : 'Dark'}
+          onClick={theme.toggle}
+        />
         <IconButton
           icon="close"
           label="Close the list of sessions"

@@ -9,7 +9,6 @@ export interface Fetched<T> {
 
 export function useFetched<T>(load: (signal: AbortSignal) => Promise<T>, inputs: Inputs): Fetched<T> {
   const [state, setState] = useState<Fetched<T>>({ value: undefined, problem: undefined });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the caller names what it depends on.
   useEffect(() => {
     const leaving = new AbortController();
     load(leaving.signal)

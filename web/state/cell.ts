@@ -48,13 +48,15 @@ export function fillCell(cell: Cell, { outputs, ...head }: Execution): void {
   cell.textEnd = 0;
   cell.isShed = false;
   for (const output of outputs) addOutput(cell, output, undefined);
-  cell.textEnd = Math.max(cell.textEnd, head.text_length ?? 0);
+  const length = head.text_length ?? 0;
+  if (head.output_is_cut && length > cell.textEnd) addGap(cell, cell.textEnd, length);
+  cell.textEnd = Math.max(cell.textEnd, length);
 }
 
 /** `offset`: where a stream's text stands in all the text of the execution. What is already here is not added twice. */
 export function addOutput(cell: Cell, output: Output, offset: number | undefined): void {
   if (output.type === 'stream') return addText(cell, output.text, output.name === 'stderr', offset);
-  const key = `${output.index}`;
+  const key = output.index === null ? `unkept-${cell.parts.length}` : `${output.index}`;
   if (cell.parts.some((part) => part.key === key)) return;
   if (output.type === 'error') cell.parts.push({ kind: 'error', key, output });
   else {
@@ -87,10 +89,10 @@ export function shed(cell: Cell): void {
 }
 
 function addText(cell: Cell, text: string, isError: boolean, offset: number | undefined): void {
-  const known = offset === undefined ? 0 : cell.textEnd - offset;
-  if (known >= text.length && text.length > 0 && offset !== undefined) return;
-  if (known < 0 && offset !== undefined) addGap(cell, cell.textEnd, offset);
-  const fresh = known > 0 ? text.slice(known) : text;
+  // Results and tracebacks are in the whole text, too, so that an offset may be larger than what came as text.
+  const known = offset === undefined ? 0 : Math.max(0, cell.textEnd - offset);
+  if (known >= text.length) return;
+  const fresh = text.slice(known);
   const last = cell.parts.at(-1);
   if (last?.kind === 'text') last.terminal.write(fresh, isError);
   else {
@@ -98,7 +100,7 @@ function addText(cell: Cell, text: string, isError: boolean, offset: number | un
     terminal.write(fresh, isError);
     cell.parts.push({ kind: 'text', key: `text-${cell.textEnd}`, terminal });
   }
-  cell.textEnd += fresh.length;
+  cell.textEnd = Math.max(cell.textEnd, (offset ?? 0) + known) + fresh.length;
 }
 
 function dropInline(cell: Cell): void {

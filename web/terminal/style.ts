@@ -64,8 +64,7 @@ function without(style: Style, key: 'fg' | 'bg'): Style {
 
 function extendedColour([kind, a, b, c]: number[]): { colour?: Colour; used: number } {
   if (kind === 5 && a !== undefined) return { colour: paletteColour(a), used: 2 };
-  if (kind === 2 && a !== undefined && b !== undefined && c !== undefined)
-    return { colour: rgb(a, b, c), used: 4 };
+  if (kind === 2 && a !== undefined && b !== undefined && c !== undefined) return { colour: rgb(a, b, c), used: 4 };
   return { used: 1 };
 }
 

@@ -10,20 +10,24 @@ import type { Block, Terminal } from './terminal.ts';
 export function TerminalView({ terminal }: { terminal: Terminal }) {
   return (
     <pre class="terminal">
-      {terminal.blocks.map((block) => (
-        <BlockView key={block.id} block={block} version={block.version} />
+      {terminal.blocks.map((block, index, all) => (
+        <BlockView key={block.id} block={block} version={block.version} isLast={index === all.length - 1} />
       ))}
     </pre>
   );
 }
 
-function BlockView({ block, version }: { block: Block; version: number }) {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a block is changed in place, and its version tells.
-  return useMemo(() => <div>{piecesOf(block.lines)}</div>, [block, version]);
+function BlockView({ block, version, isLast }: { block: Block; version: number; isLast: boolean }) {
+  return useMemo(() => <div>{piecesOf(shownOf(block.lines, isLast))}</div>, [block, version, isLast]);
+}
+
+/** Text mostly ends with a line break, after which there is no line yet. */
+function shownOf(lines: readonly Line[], isLast: boolean): readonly Line[] {
+  return isLast && lines.length > 1 && lines.at(-1)?.length === 0 ? lines.slice(0, -1) : lines;
 }
 
 /** Adjacent plain text becomes one node, whatever number of lines it has. */
-function piecesOf(lines: readonly Line[]): JSX.Element[] | (string | JSX.Element)[] {
+function piecesOf(lines: readonly Line[]): (string | JSX.Element)[] {
   const pieces: (string | JSX.Element)[] = [];
   let plain = '';
   lines.forEach(({ runs }, index) => {

@@ -34,9 +34,8 @@ const LONGEST_LINE = 8_000;
 /** How far up a cursor can go. */
 const REACH = 500;
 /** CSI sequences, OSC sequences (titles, links), other escapes, and control characters that move the cursor. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what a terminal reads.
-const CONTROL = /\x1b\[([0-9;:?<=>]*)[ -/]*([@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()*+][0-9A-B]|\x1b[@-Z\\^_=>78]|[\n\r\b\x07\x0b\x0c\x00]/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what a terminal reads.
+const CONTROL =
+  /\x1b\[([0-9;:?<=>]*)[ -/]*([@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()*+][0-9A-B]|\x1b[@-Z\\^_=>78]|[\n\r\b\x07\x0b\x0c\x00]/g;
 const HALF = /\x1b(?:\[[0-9;:?<=> -/]*|\][^\x07\x1b]{0,2000}\x1b?)?$/;
 
 export function createTerminal(limits: TerminalLimits = LIMITS): Terminal {
@@ -55,7 +54,8 @@ export function createTerminal(limits: TerminalLimits = LIMITS): Terminal {
     const index = first ? Math.floor(at / BLOCK) - first.id : -1;
     const block = blocks[index];
     const line = block?.lines[at % BLOCK];
-    if (!block || !line) throw new Error(`The terminal has no line ${at}: it has ${dropped} to ${dropped + lineCount}.`);
+    if (!block || !line)
+      throw new Error(`The terminal has no line ${at}: it has ${dropped} to ${dropped + lineCount}.`);
     return { block, line };
   }
 
