@@ -14,7 +14,7 @@ export type { Config };
 
 const FILE_NAME = 'cuvette.json';
 /** Variables of Cuvette's that are no settings. */
-const OTHER_VARIABLES = ['HOME', 'CONFIG', 'SESSION', 'LAB_TOKEN', 'TORCH_PYTHON', 'TOKEN'].map(
+const OTHER_VARIABLES = ['HOME', 'CONFIG', 'SESSION', 'LAB_TOKEN', 'TORCH_PYTHON', 'TOKEN', 'UI_TOKEN'].map(
   (name) => `CUVETTE_${name}`,
 );
 

@@ -13,6 +13,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   run: async () => ({ main: run }),
   mcp: () => import('./cli/mcp.ts'),
   serve: () => import('./cli/serve.ts'),
+  ui: () => import('./cli/ui.ts'),
   call: () => import('./cli/call.ts'),
   doctor: () => import('./cli/doctor.ts'),
   lab: () => import('./cli/lab.ts'),

@@ -46,6 +46,15 @@ export const SERVICE = {
   ...JSON_ANSWER,
 };
 
+/** Of `serve` alone, beside the settings. */
+export const SERVE = { open: toggle('open the workbench in a browser') };
+
+export const UI = {
+  port: text('N', '8001 if left out; any other, if that is in use'),
+  ...SERVE,
+  ...FIND_SERVER,
+};
+
 export const LAB_SERVE = {
   model: defaulted(text('MODEL', 'demo, a folder, or a Hugging Face id'), 'demo'),
   engine: defaulted(
@@ -77,6 +86,8 @@ export const LAB_DEMO = {
 export const COMMAND_FLAGS: Record<string, Record<string, Flag>> = {
   'mcp and serve': SERVER,
   'serve and doctor': SERVICE,
+  serve: SERVE,
+  ui: UI,
   run: RUN,
   call: CALL,
   'lab serve': LAB_SERVE,

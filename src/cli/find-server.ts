@@ -20,9 +20,13 @@ export interface FoundServer extends ServerRecord {
   of: BridgeRequest['of'];
 }
 
+export function callerHere(): Caller {
+  return { ancestors: ancestorsOf(process.pid), cwd: process.cwd(), env: process.env };
+}
+
 export async function findServer({ start, server }: FindOptions): Promise<FoundServer> {
   const paths = findPaths();
-  const caller: Caller = { ancestors: ancestorsOf(process.pid), cwd: process.cwd(), env: process.env };
+  const caller = callerHere();
   const find = () => {
     const records = readRecords(paths.runtime);
     if (server !== undefined) return records.find(({ pid }) => String(pid) === server);

@@ -8,6 +8,7 @@ const COMMANDS = {
   'cuvette mcp': 'serve an agent over stdio (this is what the agent starts)',
   'cuvette run [FILE]': "run code from a file or from standard input in the agent's live session",
   'cuvette serve': 'serve HTTP (REST, LibreChat, MCP), and the shells of this folder, in the foreground',
+  'cuvette ui': "show the agent's live session in a browser: see what it runs, and run code beside it",
   'cuvette call TOOL [JSON]': "call one of the agent's tools from the shell",
   'cuvette lab demo': 'look inside a language model: three directions, and which of them it uses',
   'cuvette lab serve': "serve a model to an agent's lab tools",

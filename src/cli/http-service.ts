@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
 import type { Config } from '../config.ts';
+import { CuvetteError } from '../errors.ts';
 import { openFileStore } from '../files/file-store.ts';
 import { openSpills } from '../files/spill.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
@@ -16,13 +17,17 @@ import type { Sessions } from '../sessions/sessions.ts';
 import { createWorkspaceFiles } from '../sessions/workspace-files.ts';
 import { limitIdleConnections } from '../surfaces/idle-connections.ts';
 import { createMcpHttp } from '../surfaces/mcp/http.ts';
-import { createAccess, isOpenToPages, OPEN_TO_PAGES } from '../surfaces/rest/access.ts';
+import { createAccess, isOpenToPages, OPEN, OPEN_TO_PAGES } from '../surfaces/rest/access.ts';
 import { createApp } from '../surfaces/rest/app.ts';
 import type { Metrics } from '../surfaces/rest/metrics.ts';
 import { createRuntimes } from '../surfaces/rest/runtimes.ts';
+import type { SignIns } from '../surfaces/rest/sign-ins.ts';
 import { createStreamLogs } from '../surfaces/rest/stream-logs.ts';
+import { pageRoutes } from '../surfaces/workbench/page.ts';
+import { createWorkbench } from '../surfaces/workbench/workbench.ts';
 import { openHttpLab } from './http-lab.ts';
 import { listen } from './listen.ts';
+import { openSignIns } from './page-token.ts';
 import { openServiceSessions, serviceFolders } from './service-sessions.ts';
 import { shellCommand } from './this-program.ts';
 
@@ -33,6 +38,8 @@ export interface HttpService {
   readonly warm: Promise<void>;
   /** Describes who may call. */
   readonly access: string;
+  /** Opens the workbench page, where callers need no credential. */
+  readonly pageToken: string | undefined;
   /** The sessions of agents over HTTP, where all callers are one principal. */
   readonly agents: { url: string; sessions: Sessions; isUsed(): boolean } | undefined;
   /** Lists the languages that can be run, for people. */
@@ -57,10 +64,13 @@ export async function openHttpService(options: {
   admission: Admission;
   metrics: Metrics;
   project: string;
+  /** The token of the workbench page, if the operator has chosen one. */
+  pageToken: string | undefined;
   log: Logger;
 }): Promise<HttpService> {
   const { config, resources, admission, metrics, log } = options;
-  const access = createAccess(config);
+  let signIns: SignIns | undefined;
+  const access = createAccess(config, () => signIns);
   access.check(config.host);
   if (isOpenToPages(config)) log.warn(`Unsafe: ${OPEN_TO_PAGES}`);
   const folders = serviceFolders(config, resources.paths.data);
@@ -104,7 +114,32 @@ export async function openHttpService(options: {
     searchPath: sessions.searchPath?.split(delimiter),
     folders: { files: folders.root, workspaces: config.notebooksDir ?? folders.workspaces },
   };
-  const app = createApp({ config, access, resources, shared, calls, metrics, files, logs, mcp, log, ...sandboxed });
+  const workbench = createWorkbench({
+    sessionsOf: (c) => calls.sessionsOf(c.get('principal').id),
+    ownerOf: (c) => c.get('principal').id,
+    spills,
+    uploads: { largest: config.maxUpload, quota: config.sessionQuota },
+    maxBody: config.maxBody,
+    silence: config.keepAlive * 1000,
+  });
+  const page = pageRoutes({
+    signIns: () => signedIn(signIns),
+    tokenPrincipal: access.isOpen ? OPEN : undefined,
+  });
+  const surfaces = { mcp, workbench: workbench.routes, page };
+  const app = createApp({
+    config,
+    access,
+    resources,
+    shared,
+    calls,
+    metrics,
+    files,
+    logs,
+    log,
+    ...surfaces,
+    ...sandboxed,
+  });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   server.keepAliveTimeout = KEEP_ALIVE;
   limitIdleConnections(server);
@@ -112,6 +147,12 @@ export async function openHttpService(options: {
   await listen(server, config, options.isPortChosen).catch((error: unknown) => {
     files.close();
     throw error;
+  });
+  const { port } = server.address() as AddressInfo;
+  signIns = openSignIns({
+    ...{ runtime: resources.runtime, what: 'service', port, wantedPort: config.port },
+    token: options.pageToken,
+    ways: access.ways(),
   });
   const ending = new AbortController();
   const warm = shared.warmUp();
@@ -123,7 +164,6 @@ export async function openHttpService(options: {
     files.expire(Date.now() - config.keepFiles * 1000);
   }, SWEEP_EVERY);
   sweeper.unref();
-  const { port } = server.address() as AddressInfo;
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
   const url = `http://${host}:${port}`;
   const owner = access.onlyPrincipal;
@@ -137,6 +177,7 @@ export async function openHttpService(options: {
     sandbox: description,
     warm,
     access: access.describe(),
+    pageToken: access.isOpen ? signIns.token : undefined,
     async languages() {
       const runtimes = await createRuntimes(resources.environment).all();
       const others = runtimes.filter(({ lang, version }) => lang !== 'py' && version !== null);
@@ -148,6 +189,7 @@ export async function openHttpService(options: {
       ending.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
+      workbench.close();
       await mcp.close();
       const patience = setTimeout(() => server.closeAllConnections(), LAST_ANSWERS);
       await closed;
@@ -158,6 +200,12 @@ export async function openHttpService(options: {
       files.close();
     },
   };
+}
+
+/** They are opened once the port is known, before the first request. */
+function signedIn(signIns: SignIns | undefined): SignIns {
+  if (signIns) return signIns;
+  throw new CuvetteError('no_server', 'The service is still starting. Try again.');
 }
 
 /** Prepares the first builds of languages, one after the other, while the service already answers. */

@@ -60,7 +60,8 @@ export async function main(args: string[]): Promise<number | undefined> {
   const listen = async () => {
     await sleep(FIRST_ANSWER);
     const { openBridge } = await import('../surfaces/bridge/listen.ts');
-    bridge = await openBridge({ sessions: await sessions(), runtime: paths.runtime, kind: 'agent', log, labTools });
+    const { runtime, data } = paths;
+    bridge = await openBridge({ sessions: await sessions(), runtime, data, kind: 'agent', log, labTools });
     return bridge.socket;
   };
   const socketPath = listen().catch(failed);

@@ -17,9 +17,11 @@ import { projectFiles } from '../tools/caller-files.ts';
 import { createLabTools } from '../tools/lab.ts';
 import { VERSION } from '../version.ts';
 import { type HttpService, openHttpService } from './http-service.ts';
+import { openBrowser } from './open-browser.ts';
+import { takePageToken } from './page-token.ts';
 import { printConfig } from './print-config.ts';
 import { parseServerFlags, type ServerFlags } from './server-flags.ts';
-import { serviceBanner } from './service-banner.ts';
+import { pageAddress, serviceBanner } from './service-banner.ts';
 import { shellCommand, stopSignal } from './this-program.ts';
 
 export async function main(args: string[]): Promise<number | undefined> {
@@ -32,6 +34,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   const log = createLog(config.logLevel);
   if (mistyped.length > 0) log.warn(`The environment has what is no setting: ${mistyped.join(', ')}`);
   const paths = findPaths();
+  const pageToken = takePageToken();
   // Code of others may read the environment of what is started for it.
   const resources = createServerResources({ config, paths, env: withoutSecrets() });
   const labs = createLabs({ ...paths, project, store: config.store });
@@ -45,7 +48,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   const isPortChosen = flags.explain().some(({ setting, source }) => setting === 'port' && source !== 'default');
   const http = isBackground
     ? undefined
-    : await openHttpService({ config, isPortChosen, resources, admission, metrics, project, log }).catch(
+    : await openHttpService({ config, isPortChosen, resources, admission, metrics, project, pageToken, log }).catch(
         (error: unknown) => {
           resources.close(); // The environment being made in the background would keep the process alive.
           throw error;
@@ -55,6 +58,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   const bridge = await openBridge({
     sessions,
     runtime: paths.runtime,
+    data: paths.data,
     kind: 'service',
     log,
     labTools,
@@ -74,7 +78,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   process.exit(0);
 }
 
-async function welcome(sessions: Sessions, http: HttpService, { config, explain }: ServerFlags): Promise<void> {
+async function welcome(sessions: Sessions, http: HttpService, { config, explain, open }: ServerFlags): Promise<void> {
   const say = (line: string) => process.stdout.write(`${line}\n`);
   const problem = await http.warm.then(
     () => undefined,
@@ -83,7 +87,9 @@ async function welcome(sessions: Sessions, http: HttpService, { config, explain 
   const python = problem ? `no Python yet: ${problem}` : shortly(await sessions.environment.state());
   say(`Cuvette ${VERSION} · ${http.url} · sandbox: ${http.sandbox} · ${python} · ${await http.languages()}`);
   say(`Access: ${http.access}`);
-  say(serviceBanner({ url: http.url, config, settings: explain(), command: shellCommand() }));
+  const { url, pageToken } = http;
+  say(serviceBanner({ url, pageToken, config, settings: explain(), command: shellCommand() }));
+  if (open) openBrowser(pageAddress({ url, pageToken }));
   sessions.environment.onProgress(showProgress);
 }
 

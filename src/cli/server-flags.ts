@@ -12,7 +12,7 @@ import {
 } from '../config.ts';
 import { CuvetteError } from '../errors.ts';
 import { SETTINGS } from '../settings.ts';
-import { parseFlags, SERVER, SERVICE } from './command-flags.ts';
+import { parseFlags, SERVE, SERVER, SERVICE } from './command-flags.ts';
 
 export interface ServerFlags {
   config: Config;
@@ -22,6 +22,8 @@ export interface ServerFlags {
   /** Whether `serve` shows the settings and ends. */
   printConfig: boolean;
   json: boolean;
+  /** Whether `serve` opens the workbench in a browser. */
+  open: boolean;
   explain(): SettingRow[];
   /** Environment variables that look like mistyped settings. */
   mistyped: string[];
@@ -46,6 +48,7 @@ export function parseServerFlags(
     configFile: file?.path,
     printConfig: values['print-config'] === true,
     json: values.json === true,
+    open: values.open === true,
     explain: () => explainConfig(flags, env, file),
     mistyped: mistypedVariables(env),
   };
@@ -57,7 +60,7 @@ function flagOptions(isService: boolean): NonNullable<ParseArgsConfig['options']
   return {
     ...Object.fromEntries(settings.map(({ flag, kind }) => [flag, type(kind === 'switch')])),
     ...SERVER,
-    ...(isService && SERVICE),
+    ...(isService && { ...SERVICE, ...SERVE }),
   };
 }
 

@@ -4,6 +4,8 @@ import type { Config, SettingRow } from '../config.ts';
 
 export interface BannerOptions {
   url: string;
+  /** Opens the workbench page, where callers need no credential. */
+  pageToken?: string | undefined;
   config: Config;
   settings: SettingRow[];
   /** The command that starts this program from a shell. */
@@ -25,7 +27,8 @@ export function serviceBanner({ command, ...options }: BannerOptions): string {
   const quoted = (path: string) => (base.includes('$') ? `"${base}${path}"` : `${base}${path}`);
   const shown = (option: string) => (header ? ` ${option} "${header}"` : '');
   // Not indented: it is there to be copied, and a heredoc ends only at the margin.
-  return `
+  return `${workbenchLine(options)}
+
 Try it, in another terminal:
 
 ${first ?? ''}curl -s ${quoted('/exec')}${shown('-H')} -H 'content-type: application/json' -d '{"code":"print(\\"hello\\")","lang":"py","entity_id":"demo"}'
@@ -44,8 +47,26 @@ To LibreChat, in .env:  ${libreChat.join(`\n${' '.repeat(24)}`)}
 Ctrl-C stops it.`;
 }
 
+/** The address of the workbench page, as a browser on this machine reaches it. */
+export function pageAddress({ url, pageToken }: Pick<BannerOptions, 'url' | 'pageToken'>): string {
+  return `${onThisMachine(url)}/${pageToken === undefined ? '' : `?token=${pageToken}`}`;
+}
+
+function workbenchLine({ config, settings, ...options }: Omit<BannerOptions, 'command'>): string {
+  const address = pageAddress(options);
+  if (options.pageToken !== undefined) return `Workbench: ${address}`;
+  if (config.apiKey) return `Workbench: ${address} (sign in with the key)`;
+  if (config.pathSecret)
+    return `Workbench: ${address}k/SECRET/ (with what ${variableOf('pathSecret', settings)} is for SECRET)`;
+  return `Workbench: ${address} (sign in with a token that LibreChat has signed)`;
+}
+
+function onThisMachine(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+}
+
 function entryOf({ url, config, settings }: Omit<BannerOptions, 'command'>): Entry {
-  const here = url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+  const here = onThisMachine(url);
   const there = here === url ? url : url.replace(/\/\/.*:/, '//HOST:');
   const host = here === url ? [] : ['with the name of this machine, as LibreChat reaches it, for HOST'];
   const hasTokens = Boolean(config.jwtPublicKey || config.jwksUrl);

@@ -4,6 +4,7 @@ import { closeSync, constants, fchownSync, openSync, renameSync, writeFileSync }
 import { copyFile, type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import { nanoid } from 'nanoid';
 import { CuvetteError } from '../errors.ts';
+import { asStorageError, fileTooLarge } from './durable-write.ts';
 import { type FolderHandle, type FolderHandleSync, openFolder, pathOfHandle, tryUnlinkSync } from './folder-handle.ts';
 import { safeName } from './names.ts';
 
@@ -29,6 +30,26 @@ export function copyIntoWorkspace(from: string, workspace: string, name: string,
 
 export function writeIntoWorkspace(text: string, workspace: string, name: string, how: FileAttributes): Promise<void> {
   return write(workspace, name, how, (handle) => handle.writeFile(text));
+}
+
+/** Writes what comes, up to so many bytes; says how many they were. */
+export async function receiveIntoWorkspace(
+  source: AsyncIterable<Uint8Array>,
+  workspace: string,
+  name: string,
+  { limit, ...how }: FileAttributes & { limit: number },
+): Promise<number> {
+  let size = 0;
+  await write(workspace, name, how, async (handle) => {
+    for await (const chunk of source) {
+      size += chunk.length;
+      if (size > limit) throw fileTooLarge(limit);
+      await handle.appendFile(chunk);
+    }
+  }).catch((error: unknown) => {
+    throw asStorageError(error);
+  });
+  return size;
 }
 
 /** A small file for the folder's owner alone, at once. */

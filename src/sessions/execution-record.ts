@@ -6,6 +6,11 @@ import type { Installed } from '../interpreters/python/installs.ts';
 
 export type ExecutionOutcome = (typeof OUTCOMES)[number];
 
+/** By which way an execution came in: an agent's tool call, a shell, the workbench page, or a program over REST. */
+export const EXECUTION_ORIGINS = ['agent', 'shell', 'page', 'rest'] as const;
+
+export type ExecutionOrigin = (typeof EXECUTION_ORIGINS)[number];
+
 export type EndingReasonCode =
   | 'exception'
   | 'exit'
@@ -31,6 +36,8 @@ export interface ExecutionRecord {
   session: string;
   number: number;
   interpreter: string;
+  /** Null where nobody told, as in records of earlier versions. */
+  origin: ExecutionOrigin | null;
   code: string;
   state: 'queued' | 'running' | 'done';
   outcome: ExecutionOutcome | null;

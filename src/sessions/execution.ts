@@ -17,7 +17,8 @@ const RETRY_AFTER_MS = 1000;
 /** Characters of unwritten output at which it is written at once: fewer than a keeper sends without an acknowledgement. */
 const FLUSH_AT_CHARACTERS = 32_000;
 
-type OutputListener = (output: Output) => void | Promise<void>;
+/** `position`: where the transcript keeps the output, or null where it does not. */
+type OutputListener = (output: Output, position: number | null) => void | Promise<void>;
 
 export interface Execution {
   readonly record: ExecutionRecord;
@@ -98,9 +99,9 @@ export function createExecution(
   }
 
   function show(output: Output): void {
-    transcript.add(output);
+    const position = transcript.add(output);
     for (const watcher of watchers) {
-      const taken = tell(watcher, output);
+      const taken = tell(watcher, output, position);
       if (!taken) continue;
       awaited.add(taken);
       void taken.finally(() => awaited.delete(taken));
@@ -182,9 +183,9 @@ export function createExecution(
 }
 
 /** A listener that fails does not disturb the execution or the other listeners. */
-function tell(watcher: OutputListener, output: Output): Promise<void> | undefined {
+function tell(watcher: OutputListener, output: Output, position: number | null): Promise<void> | undefined {
   try {
-    return watcher(output)?.catch(() => {});
+    return watcher(output, position)?.catch(() => {});
   } catch {
     return undefined;
   }

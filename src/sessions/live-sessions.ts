@@ -5,6 +5,7 @@
 
 import { rateLimited } from './admission.ts';
 import type { Session } from './session.ts';
+import type { ClosedReason } from './session-changes.ts';
 
 export interface LiveSession {
   readonly session: Session;
@@ -31,12 +32,16 @@ export interface LiveSessions<Live extends LiveSession> {
   isIdle(live: Live): boolean;
   evict(live: Live): Promise<void>;
   /** Ends the session's interpreters, then runs `after`; whoever opens the session again waits for both. */
-  end(live: Live, after?: () => Promise<void>): Promise<void>;
+  end(live: Live, reason: ClosedReason, after?: () => Promise<void>): Promise<void>;
 }
 
 const RETRY_AFTER_SECONDS = 5;
 
-export function createLiveSessions<Live extends LiveSession>(most: number): LiveSessions<Live> {
+/** `onChange` is told of each session that opens, and, with the reason, of each that has closed. */
+export function createLiveSessions<Live extends LiveSession>(
+  most: number,
+  onChange: (live: Live, closed?: ClosedReason) => void = () => {},
+): LiveSessions<Live> {
   const live = new Map<string, Live>();
   const ending = new Map<string, Promise<void>>();
   let evicted = 0;
@@ -61,9 +66,11 @@ export function createLiveSessions<Live extends LiveSession>(most: number): Live
 
   function use<Opened extends Live | undefined>(opened: Opened): Opened {
     if (!opened) return opened;
+    const isNew = !live.has(opened.session.id);
     live.set(opened.session.id, opened);
     opened.users += 1;
     opened.usedAt = Date.now();
+    if (isNew) onChange(opened);
     return opened;
   }
 
@@ -73,10 +80,11 @@ export function createLiveSessions<Live extends LiveSession>(most: number): Live
 
   async function evict(opened: Live): Promise<void> {
     evicted += 1;
-    await end(opened);
+    await end(opened, 'evicted');
   }
 
-  async function end({ session }: Live, after: () => Promise<void> = async () => {}): Promise<void> {
+  async function end(opened: Live, reason: ClosedReason, after: () => Promise<void> = async () => {}): Promise<void> {
+    const { session } = opened;
     live.delete(session.id);
     const ended = session
       .stop()
@@ -84,6 +92,7 @@ export function createLiveSessions<Live extends LiveSession>(most: number): Live
       .finally(() => ending.delete(session.id));
     ending.set(session.id, ended);
     await ended;
+    onChange(opened, reason);
   }
 
   return {

@@ -1,4 +1,4 @@
-/** Reads a part of an execution's text: by offset, by lines, or by pattern; from memory or from its file, a piece at a time. */
+/** Reads a part of an execution's text: by offset, by lines, by pattern, or around a word; from memory or from its file, a piece at a time. */
 
 import { createReadStream } from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -17,14 +17,64 @@ export interface Page {
   next: number | null;
 }
 
+export interface FoundText {
+  /** In characters of the whole text. */
+  offset: number;
+  /** The line around it, cut where it is long. */
+  line: string;
+}
+
 const SEARCH_TIMEOUT_MS = 10_000;
+/** Characters of a line that are shown before and after what was found in it. */
+const AROUND = 200;
 
 export async function readPage(transcript: Transcript, selection: Selection): Promise<Page> {
   await transcript.flush();
-  const pieces = () => (transcript.file ? fromFile(transcript.file) : fromMemory(transcript.head(transcript.length)));
+  const pieces = () => piecesOf(transcript);
   if (selection.by === 'offset') return readOffset(pieces(), selection.offset, selection.limit, transcript.length);
   if (selection.by === 'lines') return readLines(pieces(), selection.from, selection.count, selection.limit);
   return search(transcript, selection.pattern, selection.limit);
+}
+
+/** Finds a word in either case. As it is no pattern, it takes no longer than reading the text. */
+export async function findText(
+  transcript: Transcript,
+  word: string,
+  most: number,
+): Promise<{ matches: FoundText[]; hasMore: boolean }> {
+  await transcript.flush();
+  const wanted = new RegExp(word.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), 'giu');
+  const matches: FoundText[] = [];
+  let text = '';
+  /** Where the text begins in the whole, and how far the whole is searched. */
+  let start = 0;
+  let searched = 0;
+  const search = (end: number) => {
+    for (const { index, 0: found } of text.slice(0, end).matchAll(wanted)) {
+      if (start + index < searched) continue;
+      if (matches.length > most) return;
+      matches.push({ offset: start + index, line: lineAround(text, index, index + found.length) });
+    }
+    searched = start + end;
+  };
+  for await (const piece of piecesOf(transcript)) {
+    text += piece;
+    // What is near the end may go on in the next piece.
+    if (text.length > word.length + AROUND) search(text.length - word.length - AROUND);
+    if (matches.length > most) break;
+    const kept = text.slice(-2 * (word.length + AROUND));
+    start += text.length - kept.length;
+    text = kept;
+  }
+  if (matches.length <= most) search(text.length);
+  return { matches: matches.slice(0, most), hasMore: matches.length > most };
+}
+
+function lineAround(text: string, from: number, to: number): string {
+  const before = text.slice(Math.max(0, from - AROUND), from);
+  const after = text.slice(to, to + AROUND);
+  const [rest = ''] = after.split('\n');
+  return `${before.slice(before.lastIndexOf('\n') + 1)}${text.slice(from, to)}${rest}`;
 }
 
 async function readOffset(pieces: AsyncIterable<string>, offset: number, limit: number, length: number): Promise<Page> {
@@ -121,6 +171,10 @@ function search(transcript: Transcript, pattern: string, limit: number): Promise
     worker.once('error', reject);
     worker.once('exit', () => clearTimeout(timer));
   });
+}
+
+function piecesOf(transcript: Transcript): AsyncIterable<string> {
+  return transcript.file ? fromFile(transcript.file) : fromMemory(transcript.head(transcript.length));
 }
 
 async function* fromMemory(text: string): AsyncIterable<string> {

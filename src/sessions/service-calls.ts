@@ -10,12 +10,12 @@ import { SEEN } from '../sandbox/layout.ts';
 import type { Admission } from './admission.ts';
 import { type CollectedOutput, collectOutput } from './collected-output.ts';
 import type { Execution } from './execution.ts';
-import type { ExecutionRecord } from './execution-record.ts';
+import type { ExecutionOrigin, ExecutionRecord } from './execution-record.ts';
 import type { FileReference } from './file-references.ts';
 import { BUILTIN } from './interpreter-catalog.ts';
 import type { Text } from './long-text.ts';
-import { NEW, type Sessions } from './sessions.ts';
-import type { SessionChoice, SharedSession, SharedSessions } from './shared-sessions.ts';
+import { MOST_LISTED, NEW, type Sessions } from './sessions.ts';
+import { DEFAULT_ALIAS, type SessionChoice, type SharedSession, type SharedSessions } from './shared-sessions.ts';
 import type { FilesOfCall, WorkspaceFiles } from './workspace-files.ts';
 
 export interface ServiceCallRequest {
@@ -23,6 +23,8 @@ export interface ServiceCallRequest {
   tenant?: string | undefined;
   /** The name of an interpreter: `builtin`, or that of a language. */
   interpreter: string;
+  /** By which way it came in; kept in its record. */
+  origin?: ExecutionOrigin | undefined;
   code: string;
   args?: string[] | undefined;
   stdin?: string | undefined;
@@ -62,7 +64,7 @@ export interface ServiceCalls {
 }
 
 /** The session of a tool's call that names none. */
-const DEFAULT = { alias: 'default' };
+const DEFAULT = { alias: DEFAULT_ALIAS };
 const NO_FILES: FilesOfCall = { files: [], deleted: [], problems: [] };
 
 export function createServiceCalls(options: {
@@ -94,13 +96,14 @@ export function createServiceCalls(options: {
   }
 
   function enqueue(request: ServiceCallRequest, sharedSession: SharedSession): RunningServiceCall {
-    const { owner, tenant, files, interpreter, stdin, timeout, isStateful, isAnnounced, signal } = request;
+    const { owner, tenant, files, interpreter, origin, stdin, timeout, isStateful, isAnnounced, signal } = request;
     const wrapped = request.wrap?.(request.code, sharedSession);
-    if (wrapped?.before) sharedSession.session.execute({ code: wrapped.before, interpreter });
+    if (wrapped?.before) sharedSession.session.execute({ code: wrapped.before, interpreter, origin });
     let filesOfCall: Promise<FilesOfCall> | undefined;
     const execution = sharedSession.session.execute({
       code: localised(wrapped?.code ?? request.code, sharedSession),
       interpreter,
+      origin,
       args: request.args?.map((one) => localised(one, sharedSession)),
       stdin,
       timeout,
@@ -148,6 +151,11 @@ export function createServiceCalls(options: {
         }
       },
       all: () => sharedSessions.liveOf(owner),
+      list: () => sharedSessions.list(owner, MOST_LISTED),
+      look: (id) => sharedSessions.look(owner, id ?? sharedSessions.idOf(owner, DEFAULT.alias)),
+      remove: (id) => sharedSessions.remove(owner, id),
+      watch: (listener) => sharedSessions.watch(owner, listener),
+      noteFiles: (id) => sharedSessions.noteFiles(owner, id),
       warmUp: sharedSessions.warmUp,
       close: async () => {},
     };

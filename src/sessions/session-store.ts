@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { createTransactions, openDatabase } from '../database.ts';
-import type { Output } from '../interpreters/interpreter.ts';
+import type { MimeBundle, Output } from '../interpreters/interpreter.ts';
 import { privateFolder } from '../paths.ts';
 import type { ProcessId } from '../process-tree.ts';
 import type { ExecutionRecord } from './execution-record.ts';
@@ -34,10 +34,23 @@ export interface SavedInterpreter {
   saved: boolean;
 }
 
+/** A large output without its content: how many characters it has of each type. */
+export interface LargeOutput {
+  type: 'display' | 'result';
+  displayId: string | null;
+  metadata: MimeBundle;
+  sizes: Record<string, number>;
+}
+
+/** An execution as a page of the history has it. */
+export type PagedExecution = Omit<ExecutionRecord, 'outputs'> & { outputs: (Output | LargeOutput)[] };
+
 export interface SessionStore {
   putSession(row: SessionRow): void;
   session(id: string): SessionRow | undefined;
   sessionsOf(project: string): SessionRow[];
+  /** An owner's sessions, the last used first; at most so many. */
+  sessionsOfOwner(owner: string, most: number): SessionRow[];
   /** Sessions that have an owner, and that nobody has used since. */
   ownedUnusedSince(time: number): SessionRow[];
   /** Forgets a session, its history and its names. */
@@ -45,12 +58,17 @@ export interface SessionStore {
   /** Stores a name that its owner has for a session. */
   putAlias(owner: string, alias: string, session: string): void;
   alias(owner: string, alias: string): string | undefined;
+  /** All names of a session. */
+  aliasesOf(session: string): string[];
   /** Of the outputs, only those at the changed positions are written; all, where none are given. */
   putExecution(record: ExecutionRecord, acknowledged: number, changed?: Iterable<number>): void;
   execution(session: string, number: number): ExecutionRecord | undefined;
   /** The whole history, with all outputs. */
   executions(session: string): ExecutionRecord[];
+  /** The last executions before that number, at most so many, the oldest first. What is large in them is not read. */
+  page(session: string, before: number, most: number): PagedExecution[];
   unfinished(session: string): ExecutionRecord[];
+  hasUnfinished(session: string): boolean;
   /** By interpreter: the last execution that may have left variables in it. */
   lastWithVariables(session: string): Map<string, number>;
   /** The highest sequence number of its interpreter that is on disk. */
@@ -88,7 +106,11 @@ const MIGRATIONS = [
      body FROM whole_executions;
    DROP TABLE whole_executions;
    CREATE INDEX interpreters_by_session ON interpreters (session);`,
+  `CREATE INDEX sessions_by_owner ON sessions (json_extract(body, '$.owner'), used_at);`,
 ];
+
+/** Characters of an output as JSON up to which it stands in a page of the history; texts that were printed are never longer. */
+const LARGE = 512 << 10;
 
 /** Characters of an execution's code that the history keeps: each change of its record writes them again. */
 const MOST_CODE = 250_000;
@@ -103,6 +125,9 @@ export function openSessionStore(folder: string): SessionStore {
   const putSession = db.prepare('INSERT OR REPLACE INTO sessions (id, project, used_at, body) VALUES (?, ?, ?, ?)');
   const getSession = db.prepare('SELECT body FROM sessions WHERE id = ?');
   const getSessions = db.prepare('SELECT body FROM sessions WHERE project = ? ORDER BY used_at DESC LIMIT 50');
+  const getOwned = db.prepare(
+    "SELECT body FROM sessions WHERE json_extract(body, '$.owner') = ? ORDER BY used_at DESC LIMIT ?",
+  );
   const getUnused = db.prepare(
     "SELECT body FROM sessions WHERE used_at < ? AND json_extract(body, '$.owner') IS NOT NULL LIMIT 500",
   );
@@ -115,6 +140,7 @@ export function openSessionStore(folder: string): SessionStore {
   ].map((sql) => db.prepare(sql));
   const putAlias = db.prepare('INSERT OR REPLACE INTO aliases (owner, alias, session) VALUES (?, ?, ?)');
   const getAlias = db.prepare('SELECT session FROM aliases WHERE owner = ? AND alias = ?');
+  const getAliases = db.prepare('SELECT alias FROM aliases WHERE session = ? ORDER BY alias');
   // In place, where a row is there already: a replaced row would move, and cost twice the writing.
   const putExecution = db.prepare(
     `INSERT INTO executions (session, number, acknowledged, interpreter, state, has_variables, body) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -127,6 +153,16 @@ export function openSessionStore(folder: string): SessionStore {
   );
   const getExecution = db.prepare('SELECT body, acknowledged FROM executions WHERE session = ? AND number = ?');
   const getOutputs = db.prepare('SELECT body FROM outputs WHERE session = ? AND number = ? ORDER BY position');
+  const getSizedOutputs = db.prepare(
+    `SELECT CASE WHEN length(body) <= ${LARGE} OR json_extract(body, '$.type') NOT IN ('display', 'result') THEN body
+       ELSE json_object('type', json_extract(body, '$.type'), 'displayId', json_extract(body, '$.displayId'),
+         'metadata', json_extract(body, '$.metadata'),
+         'sizes', (SELECT json_group_object(key, length(value)) FROM json_each(outputs.body, '$.data'))) END AS body
+     FROM outputs WHERE session = ? AND number = ? ORDER BY position`,
+  );
+  const getPage = db.prepare(
+    'SELECT number, body FROM executions WHERE session = ? AND number < ? ORDER BY number DESC LIMIT ?',
+  );
   const getNumbers = db.prepare('SELECT number FROM executions WHERE session = ? ORDER BY number');
   const getUnfinished = db.prepare(
     "SELECT number FROM executions WHERE session = ? AND state != 'done' ORDER BY number",
@@ -146,16 +182,18 @@ export function openSessionStore(folder: string): SessionStore {
   );
 
   function execution(session: string, number: number): ExecutionRecord | undefined {
-    const found = body<Omit<ExecutionRecord, 'outputs'> & { outputs?: Output[] }>(getExecution.get(session, number));
+    const found = body<StoredExecution>(getExecution.get(session, number));
     if (!found) return undefined;
     if (!found.outputs && found.state !== 'done') apart.add(`${session}.${number}`);
-    return { ...found, outputs: found.outputs ?? bodies<Output>(getOutputs.all(session, number)) };
+    const outputs = found.outputs ?? bodies<Output>(getOutputs.all(session, number));
+    return { ...found, origin: found.origin ?? null, outputs };
   }
 
   return {
     putSession: (row) => void putSession.run(row.id, row.project, row.usedAt, JSON.stringify(row)),
     session: (id) => body<SessionRow>(getSession.get(id)),
     sessionsOf: (project) => bodies<SessionRow>(getSessions.all(project)),
+    sessionsOfOwner: (owner, most) => bodies<SessionRow>(getOwned.all(owner, most)),
     ownedUnusedSince: (time) => bodies<SessionRow>(getUnused.all(time)),
     removeSession: (id) =>
       writeTogether(() => {
@@ -163,6 +201,7 @@ export function openSessionStore(folder: string): SessionStore {
       }),
     putAlias: (owner, alias, session) => void putAlias.run(owner, alias, session),
     alias: (owner, alias) => (getAlias.get(owner, alias) as { session: string } | undefined)?.session,
+    aliasesOf: (session) => (getAliases.all(session) as { alias: string }[]).map(({ alias }) => alias),
     putExecution(record, acknowledged, changed = record.outputs.keys()) {
       const kept = { ...record, code: beginningOf(record.code) };
       const { outputs, ...rest } = kept;
@@ -183,6 +222,13 @@ export function openSessionStore(folder: string): SessionStore {
     },
     execution,
     executions: (session) => numbers(getNumbers.all(session)).flatMap((number) => execution(session, number) ?? []),
+    page: (session, before, most) =>
+      bodies<StoredExecution>(getPage.all(session, before, most).reverse()).map((found) => ({
+        ...found,
+        origin: found.origin ?? null,
+        outputs: found.outputs ?? bodies<Output | LargeOutput>(getSizedOutputs.all(session, found.number)),
+      })),
+    hasUnfinished: (session) => getUnfinished.get(session) !== undefined,
     unfinished: (session) => numbers(getUnfinished.all(session)).flatMap((number) => execution(session, number) ?? []),
     lastWithVariables: (session) =>
       new Map(
@@ -200,6 +246,9 @@ export function openSessionStore(folder: string): SessionStore {
     close: () => void db.close(),
   };
 }
+
+/** The row of an execution has its outputs only if they are few and small. */
+type StoredExecution = Omit<ExecutionRecord, 'outputs'> & { outputs?: Output[] };
 
 /** Small outputs are written with their execution: one row costs less than two. */
 function isSmall(output: Output): boolean {

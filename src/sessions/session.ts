@@ -1,8 +1,6 @@
 /** Runs one session: queues executions, routes the events of interpreters to them, and recovers what a dead server left. */
 
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CuvetteError } from '../errors.ts';
 import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreters/interpreter.ts';
 import { adviseExternal, installForBuiltin } from '../interpreters/python/installs.ts';
 import type { ProcessId } from '../process-tree.ts';
@@ -14,15 +12,19 @@ import {
   endingOfStoppedInterpreter,
   reachedLimitOf,
 } from './ending.ts';
-import { createExecution, type Execution } from './execution.ts';
-import type { ExecutionRecord } from './execution-record.ts';
+import type { Execution } from './execution.ts';
+import type { ExecutionOrigin, ExecutionRecord } from './execution-record.ts';
 import { BUILTIN } from './interpreter-catalog.ts';
 import { createInterpreterPool, type InterpreterPool, type PoolOptions } from './interpreter-pool.ts';
+import { storedExecution, unknownExecution } from './seen-session.ts';
+import type { ExecutionChange } from './session-changes.ts';
 import type { SessionStore } from './session-store.ts';
 
 export interface ExecuteRequest {
   code: string;
   interpreter?: string | undefined;
+  /** By which way it came in; kept in its record. */
+  origin?: ExecutionOrigin | undefined;
   /** Seconds; 0 for no limit. */
   timeout?: number | undefined;
   /** Ends the execution when aborted. */
@@ -50,6 +52,8 @@ export interface SessionLimits {
 export interface SessionOptions extends Omit<PoolOptions, 'session'> {
   id: string;
   limits: SessionLimits;
+  /** Is told of each execution that is queued, begins and ends. */
+  onChange?(change: ExecutionChange): void;
 }
 
 export interface Session {
@@ -112,9 +116,19 @@ export function createSession(options: SessionOptions): Session {
   }
 
   function toExecution(record: ExecutionRecord): Execution {
-    return createExecution(record, store, {
-      path: join(folder, `output-${record.number}.txt`),
-      limit: limits.outputLimit,
+    return storedExecution(record, store, folder, limits.outputLimit);
+  }
+
+  /** Holds an execution until it has ended, and tells of both. */
+  function follow(execution: Execution): void {
+    const key = String(execution.record.number);
+    live.set(key, execution);
+    options.onChange?.({ type: 'execution', execution });
+    execution.done.then(() => {
+      live.delete(key);
+      // What it holds can be large, and is on disk.
+      if (lastSent === execution) lastSent = undefined;
+      options.onChange?.({ type: 'execution', execution });
     });
   }
 
@@ -126,6 +140,7 @@ export function createSession(options: SessionOptions): Session {
       session: id,
       number: last,
       interpreter: request.interpreter ?? BUILTIN,
+      origin: request.origin ?? null,
       code: request.code,
       state: live.size === 0 && pool.isOpen(request.interpreter ?? BUILTIN) ? 'running' : 'queued',
       outcome: null,
@@ -147,7 +162,7 @@ export function createSession(options: SessionOptions): Session {
       notes: [],
     });
     if (request.isAnnounced || execution.record.state === 'queued') store.putExecution(execution.record, 0);
-    live.set(String(execution.record.number), execution);
+    follow(execution);
     enqueue(() => runInTurn(execution, request)).catch((error) => {
       const message = error instanceof Error ? error.message : String(error);
       void execution.finish({
@@ -156,11 +171,6 @@ export function createSession(options: SessionOptions): Session {
         exitCode: 70,
         variablesSurvived: true,
       });
-    });
-    execution.done.then(() => {
-      live.delete(String(execution.record.number));
-      // What it holds can be large, and is on disk.
-      if (lastSent === execution) lastSent = undefined;
     });
     return execution;
   }
@@ -181,6 +191,7 @@ export function createSession(options: SessionOptions): Session {
     if (pool.keepsVariables(record.interpreter)) withVariables.add(record.interpreter);
     lastSent = execution;
     execution.start();
+    options.onChange?.({ type: 'execution', execution });
     sent.add(record.number);
     const cancel = () => interpreter.interrupt(String(record.number), 'cancelled');
     interpreter.execute({
@@ -234,7 +245,8 @@ export function createSession(options: SessionOptions): Session {
     const record = store.execution(id, Number(eventId));
     if (!record) return undefined;
     lastSent = toExecution(record);
-    if (record.state !== 'done') live.set(eventId, lastSent);
+    if (record.state !== 'done') follow(lastSent);
+    else options.onChange?.({ type: 'late output', execution: lastSent });
     return lastSent;
   }
 
@@ -274,8 +286,7 @@ export function createSession(options: SessionOptions): Session {
   async function recover(): Promise<void> {
     for (const record of store.unfinished(id)) {
       const execution = toExecution(record);
-      live.set(String(record.number), execution);
-      execution.done.then(() => live.delete(String(record.number)));
+      follow(execution);
       if (record.state === 'queued')
         await execution.finish(endingNotStarted('The server stopped before it was its turn; it did not run.'));
       else await resume(execution);
@@ -304,7 +315,7 @@ export function createSession(options: SessionOptions): Session {
       if (running) return running;
       const record = store.execution(id, number);
       if (record) return toExecution(record);
-      throw new CuvetteError('unknown_execution', `Session ${id} has no execution ${number}; its last one is ${last}.`);
+      throw unknownExecution(id, number, last);
     },
     pending: () => [...live.values()],
     history: () => store.executions(id),
@@ -334,6 +345,7 @@ export function createSession(options: SessionOptions): Session {
         withVariables.delete(name);
         const row = store.session(id);
         if (row) store.putSession({ ...row, cleared: { ...row.cleared, [name]: last } });
+        options.onChange?.({ type: 'cleared', interpreter: name });
         return names.length;
       });
     },

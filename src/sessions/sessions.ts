@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { nanoid } from 'nanoid';
 import type { Config } from '../config.ts';
 import { CuvetteError } from '../errors.ts';
+import { removeTree } from '../files/remove-tree.ts';
 import type { Environment } from '../interpreters/python/environment.ts';
 import { createZygotes } from '../interpreters/python/zygotes.ts';
 import type { Paths } from '../paths.ts';
@@ -20,8 +21,10 @@ import type { ExecutionRecord } from './execution-record.ts';
 import { ancestorsUpToAgent } from './find-agent.ts';
 import type { LabInterpreters } from './interpreter-catalog.ts';
 import { createLiveSessions, type LiveSession } from './live-sessions.ts';
+import { type SeenSession, seeSession } from './seen-session.ts';
 import { createServerResources, type ServerResources } from './server-resources.ts';
 import { createSession, type ExecuteRequest, type Session } from './session.ts';
+import { type ChangeListener, createSessionChanges } from './session-changes.ts';
 import type { SessionRow } from './session-store.ts';
 
 export interface Sessions {
@@ -38,6 +41,16 @@ export interface Sessions {
   /** Holds a session open for as long as the work takes. Without an id, it is this caller's default session. */
   use<Result>(id: string | undefined, work: (session: Session) => Result | Promise<Result>): Promise<Result>;
   all(): Session[];
+  /** The caller's sessions, open or stored, the last used first. */
+  list(): SeenSession[];
+  /** What is known of a session, without opening it, if the caller has one of that id. Without an id, it is the default session. */
+  look(id: string | undefined): SeenSession | undefined;
+  /** Ends a session and forgets its history; false if the caller has none of that id. */
+  remove(id: string): Promise<boolean>;
+  /** Calls back with what happens in the caller's sessions, until the returned function is called. */
+  watch(listener: ChangeListener): () => void;
+  /** Tells watchers that somebody has changed files of a session's workspace. */
+  noteFiles(id: string): void;
   /** Makes the builtin interpreter ready ahead of the first call. */
   warmUp(): Promise<void>;
   /** Ends in good order: the interpreters wait for the agent's next server, as long as the agent lives. */
@@ -59,6 +72,8 @@ export interface StartedExecution {
 const UNCONFINED = 'none: code runs as you, with your files and your network';
 /** In place of an id: a session that is not there yet. */
 export const NEW = 'new';
+/** How many sessions are listed. */
+export const MOST_LISTED = 500;
 /** The caller whose limits count here: all who reach this server are one person. */
 const OWNER = 'owner';
 
@@ -81,7 +96,11 @@ export function createSessions(options: {
   const sandbox = options.confinement?.sandbox;
   const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : resources.zygotes;
   const env = sandbox ? { ...harmlessVariables(SEEN.home), ...confinedVariables(sandbox) } : ownVariables();
-  const live = createLiveSessions<LiveSession>(config.maxSessions);
+  const changes = createSessionChanges();
+  const live = createLiveSessions<LiveSession>(config.maxSessions, ({ session: { id } }, reason) =>
+    changes.tell(OWNER, { session: id, ...(reason ? { type: 'closed', reason } : { type: 'opened' }) }),
+  );
+  const folderOf = (id: string) => join(paths.data, 'sessions', id);
   const agent = ancestorsUpToAgent(process.pid).at(-1) ?? null;
   const me = thisProcess();
   let defaultRow: SessionRow | undefined;
@@ -98,7 +117,7 @@ export function createSessions(options: {
     const session = createSession({
       id: row.id,
       project: row.project,
-      folder: join(paths.data, 'sessions', row.id),
+      folder: folderOf(row.id),
       mountsWorkspace: false,
       seen: row.project,
       env,
@@ -111,6 +130,7 @@ export function createSessions(options: {
       store: store(),
       environment,
       zygotes,
+      onChange: (change) => changes.tell(OWNER, { ...change, session: row.id }),
     });
     return { session, startedAt: now, usedAt: now, users: 0 };
   }
@@ -148,10 +168,56 @@ export function createSessions(options: {
 
   function acquire(id: string | undefined): Promise<LiveSession> {
     if (id === NEW) return live.acquire(undefined, () => openRow(newRow()));
-    if (id !== undefined) return live.acquire(id, () => openRow(rowOf(id)));
-    defaultRow ??= findDefault();
-    const row = defaultRow;
+    if (id !== undefined && id !== defaultRow?.id) return live.acquire(id, () => openRow(rowOf(id)));
+    const row = ownDefault();
     return live.acquire(row.id, () => openRow(store().session(row.id) ? rowOf(row.id) : row));
+  }
+
+  function ownDefault(): SessionRow {
+    defaultRow ??= findDefault();
+    return defaultRow;
+  }
+
+  function see(row: SessionRow): SeenSession {
+    const open = live.get(row.id);
+    return seeSession({
+      row: { ...row, usedAt: open?.usedAt ?? row.usedAt },
+      store: store(),
+      live: open?.session,
+      folder: folderOf(row.id),
+      outputLimit: resources.limits.outputLimit,
+      names: [],
+      isDefault: row.id === ownDefault().id,
+      workspace: { folder: row.project, seen: row.project, codeOwner: sandbox?.owner },
+    });
+  }
+
+  /** The sessions of this project that no other server has open; the default one, too, if nothing has run in it yet. */
+  function list(): SeenSession[] {
+    const rows = store()
+      .sessionsOf(project)
+      .filter(({ server }) => !isOtherRunning(server));
+    const first = ownDefault();
+    return [...(rows.some(({ id }) => id === first.id) ? [] : [first]), ...rows].map(see);
+  }
+
+  function look(id: string | undefined): SeenSession | undefined {
+    const row = ownDefault();
+    const known = store().session(id ?? row.id) ?? (id === undefined || id === row.id ? row : undefined);
+    return known && known.owner === undefined && !isOtherRunning(known.server) ? see(known) : undefined;
+  }
+
+  async function remove(id: string): Promise<boolean> {
+    const row = live.get(id) ? undefined : store().session(id);
+    const open = live.get(id) ?? (row && !isOtherRunning(row.server) ? openRow(row) : undefined);
+    if (!open) return false;
+    for (const { record } of open.session.pending()) open.session.interrupt(record.number);
+    await live.end(open, 'removed', async () => {
+      store().removeSession(id);
+      if (defaultRow?.id === id) defaultRow = undefined;
+      await removeTree(folderOf(id));
+    });
+    return true;
   }
 
   async function use<Result>(id: string | undefined, work: (session: Session) => Result | Promise<Result>) {
@@ -179,6 +245,11 @@ export function createSessions(options: {
       ),
     use,
     all: () => live.all().map(({ session }) => session),
+    list,
+    look,
+    remove,
+    watch: (listener) => changes.watch(OWNER, listener),
+    noteFiles: (id) => changes.tell(OWNER, { session: id, type: 'files' }),
     warmUp: () => resources.warmUp(zygotes),
     async close() {
       for (const { session } of live.all()) {

@@ -17,8 +17,10 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import { confinedVariables, harmlessVariables, withoutSecrets } from './environment-variables.ts';
 import type { LabInterpreters } from './interpreter-catalog.ts';
 import { createLiveSessions, type LiveSession } from './live-sessions.ts';
+import { type SeenSession, seeSession } from './seen-session.ts';
 import type { ServerResources } from './server-resources.ts';
 import { createSession, type Session } from './session.ts';
+import { type ChangeListener, createSessionChanges } from './session-changes.ts';
 import type { SessionRow } from './session-store.ts';
 
 export interface SharedSession {
@@ -60,6 +62,14 @@ export interface SharedSessions {
   remove(owner: string, id: string): Promise<boolean>;
   /** The sessions of an owner that are open now. */
   liveOf(owner: string): Session[];
+  /** The sessions of an owner, open or stored, the last used first; at most so many. */
+  list(owner: string, most: number): SeenSession[];
+  /** What is known of a session, if it is this owner's, without opening it. */
+  look(owner: string, id: string): SeenSession | undefined;
+  /** Calls back with what happens in the owner's sessions. */
+  watch(owner: string, listener: ChangeListener): () => void;
+  /** Tells watchers that somebody has changed files of a session's workspace. */
+  noteFiles(owner: string, id: string): void;
   readonly size: number;
   /** How many sessions were evicted: for being idle or open for too long, or to make room. */
   readonly evicted: number;
@@ -100,6 +110,8 @@ interface OpenSession extends LiveSession {
 
 /** How folders are called whose sessions are removed, until they are gone. */
 const REMOVED = '.aside-';
+/** The name of the session of calls that name none. */
+export const DEFAULT_ALIAS = 'default';
 const NOTE_USE_EVERY_MS = 30_000;
 /** Characters: what an execution prints goes whole into its answer. */
 const LARGEST_ANSWER = 32 << 20;
@@ -111,7 +123,10 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
   const { runtime, environment, limits, programs } = resources;
   const zygotes = sandbox ? createZygotes(runtime, withoutSecrets(), sandbox) : resources.zygotes;
   const keeperPool = createKeeperPool(runtime, zygotes, resources.programZygote, sandbox);
-  const live = createLiveSessions<OpenSession>(options.most);
+  const changes = createSessionChanges();
+  const live = createLiveSessions<OpenSession>(options.most, ({ owner, session: { id } }, reason) =>
+    changes.tell(owner, { session: id, ...(reason ? { type: 'closed', reason } : { type: 'opened' }) }),
+  );
   const aliases = new Map<string, string>();
   const removals = new Set<Promise<void>>();
   const me = thisProcess();
@@ -150,6 +165,7 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
       store,
       environment,
       zygotes,
+      onChange: (change) => changes.tell(owner, { ...change, session: row.id }),
       ...(isForOneCall && { keeperPool }),
     });
     return { session, owner, isForOneCall, usedAt: now, notedAt: now, startedAt: now, users: 0 };
@@ -196,6 +212,23 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
   function mayUse(owner: string, id: string): boolean {
     const holder = resources.store().session(id)?.owner ?? options.ownerOf?.(id);
     return holder === undefined || holder === owner;
+  }
+
+  function see(row: SessionRow, owner: string): SeenSession {
+    const { id } = row;
+    const open = ownLive(owner, id);
+    const names = resources.store().aliasesOf(id);
+    const workspace = workspaceOf(id);
+    return seeSession({
+      row: { ...row, usedAt: open?.usedAt ?? row.usedAt },
+      store: resources.store(),
+      live: open?.session,
+      folder: folderOf(id),
+      outputLimit: limits.outputLimit,
+      names: names.filter((name) => name !== DEFAULT_ALIAS).map((name) => name.replace(/^(entity|hint):/, '')),
+      isDefault: names.includes(DEFAULT_ALIAS),
+      workspace: { folder: workspace, seen: seenAt(workspace), codeOwner: sandbox?.owner },
+    });
   }
 
   async function forget(id: string): Promise<void> {
@@ -269,17 +302,29 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
       const open = live.get(session.id);
       if (open?.session !== session) return;
       live.release(open);
-      if (open.isForOneCall && live.isIdle(open)) await live.end(open, () => removeFolder(session.id));
+      if (open.isForOneCall && live.isIdle(open)) await live.end(open, 'evicted', () => removeFolder(session.id));
     },
     async remove(owner, id) {
       const row = rowOf(owner, id);
       const open = ownLive(owner, id) ?? (row && openRow(row, owner));
       if (!open) return false;
       for (const { record } of open.session.pending()) open.session.interrupt(record.number);
-      await live.end(open, () => forget(id));
+      await live.end(open, 'removed', () => forget(id));
       return true;
     },
     liveOf: (owner) => live.all().flatMap((open) => (open.owner === owner ? [open.session] : [])),
+    list: (owner, most) =>
+      resources
+        .store()
+        .sessionsOfOwner(owner, most)
+        .filter(({ server }) => !isOtherRunning(server))
+        .map((row) => see(row, owner)),
+    look(owner, id) {
+      const row = rowOf(owner, id);
+      return row && see(row, owner);
+    },
+    watch: changes.watch,
+    noteFiles: (owner, session) => changes.tell(owner, { session, type: 'files' }),
     get size() {
       return live.size;
     },
@@ -293,7 +338,9 @@ export function createSharedSessions(options: SharedSessionsOptions): SharedSess
         if (isExpired && live.isIdle(open)) await live.evict(open);
       }
       for (const row of resources.store().ownedUnusedSince(now - options.keep * 1000)) {
-        if (!live.get(row.id) && !isOtherRunning(row.server)) await forget(row.id);
+        if (live.get(row.id) || isOtherRunning(row.server)) continue;
+        await forget(row.id);
+        if (row.owner !== undefined) changes.tell(row.owner, { session: row.id, type: 'closed', reason: 'removed' });
       }
     },
     async warmUp() {

@@ -25,7 +25,8 @@ export interface Transcript {
   readonly length: number;
   /** The file that holds the whole text, once there is one. */
   readonly file: string | null;
-  add(output: Output): void;
+  /** Says at which position of the outputs it is kept; null where it is not. */
+  add(output: Output): number | null;
   /** The last of the text, for progress and for answers. */
   tail(size: number): string;
   head(size: number): string;
@@ -62,31 +63,32 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
   // What a server that died had written but not recorded comes again, and must not stand there twice.
   let writing = (file ? truncate(file, bytes).catch(() => {}) : Promise.resolve()).then(() => bytes);
 
-  function keep(output: Output): void {
+  function keep(output: Output): number | null {
     const shown = output.type === 'display' && output.update ? displayedAt(outputs, output) : -1;
     if (shown !== -1) return put(shown, output);
     if (output.type === 'stream') return keepStream(output);
-    if (outputs.length >= KEPT_OUTPUTS) return;
+    if (outputs.length >= KEPT_OUTPUTS) return null;
     const size = sizeOf(output);
-    if (imagesKept + size > KEPT_IMAGES) return;
+    if (imagesKept + size > KEPT_IMAGES) return null;
     imagesKept += size;
-    put(outputs.length, output);
+    return put(outputs.length, output);
   }
 
-  function keepStream(output: Extract<Output, { type: 'stream' }>): void {
+  function keepStream(output: Extract<Output, { type: 'stream' }>): number | null {
     const text = output.text.slice(0, Math.max(0, KEPT_STREAM - streamKept));
     streamKept += output.text.length;
-    if (!text) return;
+    if (!text) return null;
     const last = outputs.at(-1);
     // Replaced, not changed: a record that is being written holds the old one.
     if (last?.type === 'stream' && last.name === output.name)
-      put(outputs.length - 1, { ...last, text: last.text + text });
-    else if (outputs.length < KEPT_OUTPUTS) put(outputs.length, { ...output, text });
+      return put(outputs.length - 1, { ...last, text: last.text + text });
+    return outputs.length < KEPT_OUTPUTS ? put(outputs.length, { ...output, text }) : null;
   }
 
-  function put(position: number, output: Output): void {
+  function put(position: number, output: Output): number {
     outputs[position] = output;
     changed.add(position);
+    return position;
   }
 
   function addText(text: string): void {
@@ -132,9 +134,10 @@ export function createTranscript({ path, limit, resume }: TranscriptOptions): Tr
       return file;
     },
     add(output) {
-      keep(output);
+      const position = keep(output);
       const text = textOf(output);
       if (text) addText(text);
+      return position;
     },
     tail: (size) => tail.slice(-size),
     head: (size) => head.slice(0, size),

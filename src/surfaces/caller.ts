@@ -3,6 +3,7 @@
 import { ServerResponse } from 'node:http';
 import type { Context } from 'hono';
 import type { FileUser } from '../files/sharing.ts';
+import type { ExecutionOrigin } from '../sessions/execution-record.ts';
 
 /** Sessions and files belong to a principal. */
 export interface Principal {
@@ -14,7 +15,18 @@ export interface Principal {
 
 /** What every route finds on its context. */
 export interface RestEnv {
-  Variables: { principal: Principal };
+  Variables: {
+    principal: Principal;
+    /** Set where the workbench page calls, and its cookie let it in. */
+    isPage?: boolean;
+  };
+}
+
+/** Set by the page on what it sends, and believed of it alone. */
+const ORIGIN_HEADER = 'x-cuvette-origin';
+
+export function originOf(c: Context<RestEnv>): ExecutionOrigin {
+  return c.get('isPage') && c.req.header(ORIGIN_HEADER) === 'page' ? 'page' : 'rest';
 }
 
 export function userOf({ id, tenant }: Principal): FileUser {

@@ -1,7 +1,8 @@
 /**
  * A bounded, resumable log: the events of one call, numbered from 1, for any number of readers that come, go and come back. Each event
  * is kept once, in memory while they are few and on the disk once they are many; beyond the bound, the oldest are dropped, and a reader
- * is told how many it has missed. A reader is given bytes only when it asks for them (backpressure), so a slow one holds up nobody.
+ * is told how many it has missed, or where things stand now. A reader is given bytes only when it asks for them (backpressure), so a slow
+ * one holds up nobody.
  */
 
 import type { Spill, Spills } from '../files/spill.ts';
@@ -12,11 +13,13 @@ export interface EventLog {
   add(event: string): Promise<void> | undefined;
   /** Ends the log, with a last event if one is given. That is read from where it is kept, for each reader. */
   end(last?: LastEvent): void;
-  /** All events after that number, those that are there and those to come. */
-  read(after: number): EventReader;
+  /** All events after that number, those that are there and those to come; `now`: where things stand, and what comes. */
+  read(after: number | 'now'): EventReader;
   /** Deletes everything; readers come to an end. */
   remove(): void;
   readonly isEnded: boolean;
+  /** The number of the newest event. */
+  readonly last: number;
   /** Bytes that are kept. */
   readonly size: number;
   readonly isOnDisk: boolean;
@@ -51,6 +54,8 @@ export interface EventLogOptions {
   format: EventFormat;
   /** Bytes to keep; the newest events stay, however large. */
   most: number;
+  /** An event that tells where things stand, to a reader that begins now or has missed events; it goes on after the newest. */
+  snapshot?(): string;
   onEnd?(): void;
 }
 
@@ -71,7 +76,7 @@ const PIECE = 64 << 10;
 const BETWEEN_NOTES = 1 << 20;
 const NEWLINE = 10;
 
-export function createEventLog({ spills, format, most, onEnd }: EventLogOptions): EventLog {
+export function createEventLog({ spills, format, most, snapshot, onEnd }: EventLogOptions): EventLog {
   const wakers = new Set<() => void>();
   let newest = createSegment(0);
   /** Oldest first. */
@@ -136,6 +141,7 @@ export function createEventLog({ spills, format, most, onEnd }: EventLogOptions)
       let lastPieces: AsyncIterator<Uint8Array> | undefined;
       let isWaiting = false;
       let isGone = false;
+      let isFresh = after === 'now';
       let wake = () => {};
 
       function leaveSegment(): void {
@@ -157,10 +163,12 @@ export function createEventLog({ spills, format, most, onEnd }: EventLogOptions)
 
       async function nextPiece(): Promise<Uint8Array | undefined> {
         while (!isGone && !isRemoved) {
+          if (isFresh) return readSnapshot();
           const isAtEnd = segment !== undefined && segment !== newest && offset === segment.spill.size;
           if (!segment || isAtEnd) {
-            const missed = await enter(segment ? segment.before + segment.count : after);
-            if (missed > 0 && segment) return noticeOf(missed, segment.before);
+            const missed = await enter(segment ? segment.before + segment.count : Number(after));
+            isFresh = missed > 0 && snapshot !== undefined;
+            if (missed > 0 && segment && !isFresh) return noticeOf(missed, segment.before);
             continue;
           }
           if (offset < segment.spill.size) {
@@ -179,8 +187,17 @@ export function createEventLog({ spills, format, most, onEnd }: EventLogOptions)
         return undefined;
       }
 
+      /** Nothing is awaited between the snapshot and the place that is gone on from, so that it has all before that and nothing after. */
+      async function readSnapshot(): Promise<Uint8Array> {
+        isFresh = false;
+        const event = snapshot?.() ?? ''; // It may add the events that it takes for told.
+        const number = newest.before + newest.count;
+        await enter(number);
+        return Buffer.from(`${format.before(number)}${event}${format.after}`);
+      }
+
       async function nextOfLast(number: number): Promise<Uint8Array | undefined> {
-        if (!last || after >= number) return undefined;
+        if (!last || (after !== 'now' && after >= number)) return undefined;
         lastPieces ??= encodePieces(around(format, number, last));
         const { done, value } = await lastPieces.next();
         return done ? undefined : value;
@@ -215,6 +232,9 @@ export function createEventLog({ spills, format, most, onEnd }: EventLogOptions)
     },
     get isEnded() {
       return isEnded;
+    },
+    get last() {
+      return newest.before + newest.count;
     },
     get size() {
       return sizeOfAll() + (last?.size ?? 0);

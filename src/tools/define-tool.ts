@@ -1,6 +1,7 @@
 /** Defines a tool as a value, which every surface lists, validates and calls in the same way, and the arguments and hints that tools share. */
 
 import * as z from 'zod';
+import type { ExecutionOrigin } from '../sessions/execution-record.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 
 const session = z.string().max(64).optional().describe('Default session if left out; "new": another.');
@@ -18,6 +19,8 @@ export interface ToolContext {
   sessions: Sessions;
   /** The caller's id, where there are several callers. */
   caller?: string | undefined;
+  /** By which way the call came in, for the records of executions. */
+  origin?: ExecutionOrigin;
   /** Aborted when the caller gives up. */
   signal: AbortSignal;
   /** Sends the caller a message on how far it is; does nothing if the caller did not ask. */

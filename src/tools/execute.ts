@@ -33,7 +33,7 @@ export const execute = defineTool({
   output: executionOutput,
   annotations: RUNS_CODE,
   async handler({ code, interpreter, session, timeout, background }, context) {
-    const request = { session, code, interpreter, isStateful: true };
+    const request = { session, code, interpreter, origin: context.origin, isStateful: true };
     if (background) {
       const started = await context.sessions.start({ ...request, timeout: timeout ?? 0, isAnnounced: true });
       return startedAnswer(started.execution, session !== undefined);

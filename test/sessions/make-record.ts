@@ -7,6 +7,7 @@ export function makeRecord(different: Partial<ExecutionRecord> = {}): ExecutionR
     session: 'session-1',
     number: 1,
     interpreter: 'builtin',
+    origin: 'agent',
     code: '1 + 1',
     state: 'done',
     outcome: 'ok',

@@ -49,6 +49,32 @@ function interpreter(different: Partial<SavedInterpreter> = {}): SavedInterprete
   };
 }
 
+describe('a page of the history', () => {
+  it('has the last executions before a number, and of what is large its sizes alone', () => {
+    const store = newStore();
+    const png = 'A'.repeat(1 << 20);
+    const figure = { type: 'display' as const, data: { 'image/png': png, 'text/plain': 'f' }, metadata: { w: 1 } };
+    const text = { type: 'stream' as const, name: 'stdout' as const, text: '\u0001'.repeat(64_000) };
+    for (const number of [1, 2, 3]) store.putExecution(makeRecord({ number, outputs: [figure, text] }), 0);
+    const page = store.page('session-1', 3, 1);
+    expect(page.map(({ number }) => number)).toEqual([2]);
+    expect(page[0]?.outputs).toEqual([
+      { type: 'display', displayId: null, metadata: { w: 1 }, sizes: { 'image/png': 1 << 20, 'text/plain': 1 } },
+      text,
+    ]);
+    expect(store.page('session-1', 99, 10).map(({ number }) => number)).toEqual([1, 2, 3]);
+  });
+
+  it('tells no origin of executions that an earlier version has recorded', () => {
+    const store = newStore();
+    const { origin, ...old } = makeRecord();
+    store.putExecution(old as ReturnType<typeof makeRecord>, 0);
+    expect(origin).toBe('agent');
+    expect(store.execution('session-1', 1)?.origin).toBeNull();
+    expect(store.page('session-1', 9, 9)[0]?.origin).toBeNull();
+  });
+});
+
 describe('a session store', () => {
   it('is in a folder that only its owner can enter', () => {
     const folder = join(temporaryFolder(), 'data');

@@ -262,6 +262,44 @@ describe('sessions that nobody uses', () => {
   });
 });
 
+describe('looking at sessions', () => {
+  it('shows an owner the own ones alone, by their names, the last used first, and opens none', async () => {
+    fakeClock();
+    const { sessions } = openSharedSessions({ most: 1 });
+    const first = await useOnce(sessions, ALICE, sessions.idOf(ALICE, 'entity:demo'));
+    vi.advanceTimersByTime(10);
+    const other = await useOnce(sessions, BOB);
+    vi.advanceTimersByTime(10);
+    const last = await useOnce(sessions, ALICE, sessions.idOf(ALICE, 'default'));
+    const told = sessions.list(ALICE, 500).map(({ id, names, isDefault, live }) => [id, names, isDefault, live?.id]);
+    expect(told).toEqual([
+      [last, [], true, last],
+      [first, ['demo'], false, undefined],
+    ]);
+    expect(sessions.list(ALICE, 1)).toHaveLength(1);
+    expect(sessions.look(ALICE, other)).toBeUndefined();
+    expect(sessions.look(ALICE, first)?.history.page(10, 10).executions).toMatchObject([{ number: 1, text: 'x\n' }]);
+    expect(sessions.liveOf(ALICE).map(({ id }) => id)).toEqual([last]);
+  });
+
+  it('tells an owner what happens in the own ones alone, and is not disturbed by a watcher that fails', async () => {
+    const { sessions } = openSharedSessions();
+    const told: string[] = [];
+    sessions.watch(ALICE, () => {
+      throw new Error('a watcher that fails');
+    });
+    const stop = sessions.watch(ALICE, ({ type, session }) => told.push(`${type} ${session}`));
+    const id = await useOnce(sessions, ALICE);
+    await useOnce(sessions, BOB);
+    await until(() => told.length === 4);
+    await sessions.remove(ALICE, id);
+    expect(told).toEqual([`opened ${id}`, ...Array(3).fill(`execution ${id}`), `closed ${id}`]);
+    stop();
+    await useOnce(sessions, ALICE);
+    expect(told).toHaveLength(5);
+  });
+});
+
 describe('a server that ends', () => {
   it('leaves the interpreters of its sessions to the next one, which goes on with them', async () => {
     const { sessions, zygotes, resources, options } = openSharedSessions();

@@ -12,7 +12,8 @@ import { notesOn } from '../../tools/execution-answer.ts';
 import type { WriteEvent } from './connection.ts';
 
 export async function streamExecution(sessions: Sessions, request: StartRequest, write: WriteEvent): Promise<void> {
-  const { session, execution, finished } = await sessions.start({ ...request, isStateful: true, isAnnounced: true });
+  const started = await sessions.start({ ...request, origin: 'shell', isStateful: true, isAnnounced: true });
+  const { session, execution, finished } = started;
   const { number } = execution.record;
   write({ type: 'started', session: session.id, execution: number });
   let pictures = 0;

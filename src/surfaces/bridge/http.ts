@@ -1,6 +1,6 @@
-/** Serves HTTP on the bridge's socket: `POST /execute` takes the arguments of the tool `execute` and answers { result }. */
+/** Serves HTTP on the bridge's socket: `POST /execute` takes the arguments of the tool `execute` and answers { result }; the rest is the workbench's. */
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import * as z from 'zod';
 import { CuvetteError, ERROR_CODES, toCuvetteError } from '../../errors.ts';
 import { parseGuarded } from '../../json-guard.ts';
@@ -13,14 +13,17 @@ interface BridgeHttpOptions {
   connectionOf(request: IncomingMessage): BridgeConnection | undefined;
   /** Calls the tool `execute`. */
   execute(input: unknown, signal: AbortSignal): Promise<ToolAnswer>;
+  /** Answers what is asked for at another path. */
+  others?: (() => Promise<RequestListener>) | undefined;
 }
 
 const failure = z.object({ error: z.object({ code: z.enum(ERROR_CODES), message: z.string() }) });
 
 /** Creates a server that never listens: the bridge hands connections to it. */
-export function createBridgeHttp({ mostBytes, connectionOf, execute }: BridgeHttpOptions): Server {
+export function createBridgeHttp({ mostBytes, connectionOf, execute, others }: BridgeHttpOptions): Server {
   return createServer((request, response) => {
     const path = request.url?.split('?')[0];
+    if (path !== '/execute' && others) return passOn(request, response, others);
     if (request.method !== 'POST' || path !== '/execute')
       return send(response, 404, {
         detail: `There is no ${request.method} ${path} here. Send POST /execute with {"code": "…"}; for the other tools: cuvette call.`,
@@ -32,6 +35,13 @@ export function createBridgeHttp({ mostBytes, connectionOf, execute }: BridgeHtt
         send(response, status, { detail: message });
       });
   });
+
+  function passOn(request: IncomingMessage, response: ServerResponse, listener: () => Promise<RequestListener>): void {
+    connectionOf(request)?.arrived();
+    listener()
+      .then((listen) => listen(request, response))
+      .catch((error: unknown) => send(response, 500, { detail: toCuvetteError(error).message }));
+  }
 
   async function answer(request: IncomingMessage): Promise<string> {
     const connection = connectionOf(request);

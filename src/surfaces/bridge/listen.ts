@@ -17,10 +17,11 @@ import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
 import { TOOLS } from '../../tools/registry.ts';
 import { refuseUnknownArguments } from '../../tools/unknown-arguments.ts';
 import { VERSION } from '../../version.ts';
+import type { BridgeApp } from '../workbench/bridge-app.ts';
 import { type BridgeConnection, openBridgeConnection, type RequestLimits, type WriteEvent } from './connection.ts';
 import { streamExecution } from './execution-stream.ts';
 import { createBridgeHttp } from './http.ts';
-import { type BridgeRequest, bridgeRequest } from './protocol.ts';
+import { type BridgeRequest, bridgeRequest, whoseSessions } from './protocol.ts';
 import { type ServerRecord, writeRecord } from './server-record.ts';
 
 export interface Bridge {
@@ -40,6 +41,8 @@ export interface BridgeOptions {
   /** The lab's tools; whoever reaches the socket is the user of this machine. */
   labTools?: readonly Tool[];
   limits?: RequestLimits;
+  /** The data folder, for the workbench's routes; without it, there are none. */
+  data?: string;
 }
 
 const LIMITS: RequestLimits = { mostBytes: 64 * 1024 * 1024, deadline: 30_000 };
@@ -50,11 +53,13 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   const path = join(privateFolder(join(runtime, 'b')), `${nanoid(10)}.sock`);
   const open = new Map<Socket, BridgeConnection>();
   let lastUsed = Date.now();
+  let app: Promise<BridgeApp> | undefined;
 
   const http = createBridgeHttp({
     mostBytes: limits.mostBytes,
     connectionOf: ({ socket }) => open.get(socket),
     execute: (input, signal) => call('execute', input, own, signal),
+    others: options.data === undefined ? undefined : async () => (await openApp(options.data ?? '')).listener,
   });
   const server = createServer((socket) => {
     open.set(socket, openBridgeConnection(socket, { line: handle, http }, limits));
@@ -63,6 +68,19 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
       lastUsed = Date.now();
     });
   });
+
+  /** Loaded when it is first needed: most servers are never looked at. */
+  function openApp(data: string): Promise<BridgeApp> {
+    app ??= import('../workbench/bridge-app.ts').then(({ createBridgeApp }) =>
+      createBridgeApp({
+        sessionsOf: (of) => sessionsOf(whoseSessions.parse(of)),
+        data,
+        maxBody: limits.mostBytes,
+        log,
+      }),
+    );
+    return app;
+  }
 
   async function handle(line: string, write: WriteEvent, { gone }: BridgeConnection): Promise<void> {
     const request = parse(line);
@@ -78,7 +96,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
 
   async function call(name: string, input: unknown, sessions: Sessions, signal: AbortSignal): Promise<ToolAnswer> {
     const tool = tools.find((known) => known.name === name);
-    if (tool) return callTool(tool, input, { sessions, signal, progress: () => {} }, log);
+    if (tool) return callTool(tool, input, { sessions, origin: 'shell', signal, progress: () => {} }, log);
     const names = tools.map((known) => known.name).join(', ');
     throw new CuvetteError('invalid_input', `There is no tool ${name}. There are: ${names}.`);
   }
@@ -104,6 +122,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
     idleSince: () => (open.size > 0 ? Date.now() : lastUsed),
     close() {
       removeRecord();
+      app?.then((opened) => opened.close()).catch(() => {});
       server.close();
       rmSync(path, { force: true });
     },

@@ -4,7 +4,8 @@ import * as z from 'zod';
 import type { ErrorCode } from '../../errors.ts';
 
 /** Whose sessions are meant, where they are not the server's own: those of agents over HTTP, or those if there are any. */
-const of = z.enum(['agents', 'agents if any']).optional();
+export const whoseSessions = z.enum(['agents', 'agents if any']).optional();
+const of = whoseSessions;
 
 export const bridgeRequest = z.discriminatedUnion('do', [
   z.object({

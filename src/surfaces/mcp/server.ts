@@ -79,8 +79,8 @@ export function registerTools(server: McpServer, tools: readonly Tool[], options
       { title, description, inputSchema: compactSchema(input), ...outputSchema, annotations },
       async (args, ctx) => {
         const signal = stop ? AbortSignal.any([ctx.mcpReq.signal, stop]) : ctx.mcpReq.signal;
-        const context = { sessions: await opened(sessions), caller, signal, progress: progressOf(ctx) };
-        const answer = await callTool(tool, args, context, log);
+        const of = { sessions: await opened(sessions), caller, origin: 'agent' as const };
+        const answer = await callTool(tool, args, { ...of, signal, progress: progressOf(ctx) }, log);
         if (tool.lab && !answer.isError) await listLab(server, options, ctx);
         return toResult(answer, structured || ctx.mcpReq._meta?.[STRUCTURED] === true);
       },

@@ -1,5 +1,6 @@
 /**
- * Decides who may call the service: by an API key, a secret in the path or a JWT; without any of these, only programs on this machine.
+ * Decides who may call the service: by an API key, a secret in the path or a JWT; without any of these, only programs on this machine. The
+ * workbench page is let in by a cookie (`page-cookie.ts`), also where programs need nothing: a browser shows pages of others, too.
  * Rejects requests that another site's web page makes through a user's browser: by DNS rebinding, which the Host header shows, and
  * across origins (CSRF), which the Origin header shows. Allowed origins get CORS headers.
  */
@@ -13,6 +14,8 @@ import { CuvetteError } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
 import type { Principal, RestEnv } from '../caller.ts';
 import { createJwtCheck } from './jwt.ts';
+import { isFromBrowser, signedInBy } from './page-cookie.ts';
+import type { SignIns } from './sign-ins.ts';
 
 export interface Access {
   /** Whether every program of this machine may call, and nobody else. */
@@ -24,6 +27,8 @@ export interface Access {
   getPath(request: Request): string;
   /** Describes for the operator who may call. */
   describe(): string;
+  /** Returns a text that is another whenever something else lets callers in. */
+  ways(): string;
   /** Throws if listening on this host would let everybody in. */
   check(host: string): void;
 }
@@ -31,11 +36,17 @@ export interface Access {
 /** The principal of a caller without a credential, on the public routes of a protected service. */
 export const NOBODY: Principal = { id: 'nobody', kind: 'open' };
 
-const OPEN: Principal = { id: 'open', kind: 'open' };
+/** Everybody on this machine. */
+export const OPEN: Principal = { id: 'open', kind: 'open' };
 const PUBLIC = ['/', '/health', '/v1', '/v1/', '/v1/health'];
 
-const KEY: Principal = { id: 'key', kind: 'key' };
+export const KEY: Principal = { id: 'key', kind: 'key' };
 const PATH: Principal = { id: 'path', kind: 'path' };
+
+/** What decides who may call. */
+const SECRETS = ['apiKey', 'pathSecret', 'jwtPublicKey', 'jwksUrl', 'jwtIssuer', 'jwtAudience', 'jwtKid'] as const;
+const HOW_PAGES_ENTER =
+  'Programs of this machine may use this service; a browser needs the address with the token that its banner shows, or the token.';
 
 const LOCAL_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 const READING = ['GET', 'HEAD', 'OPTIONS'];
@@ -63,16 +74,32 @@ const WAYS = [
   },
 ];
 
-export function createAccess(config: Config): Access {
+/** `signIns`: who has signed in on the workbench page, where there is one. */
+export function createAccess(config: Config, signIns: () => SignIns | undefined = () => undefined): Access {
   const checkJwt = createJwtCheck(config);
   const isOpen = !isProtected(config) && isLoopback(config.host);
 
   async function whoIs(c: Context<RestEnv>): Promise<Principal> {
-    if (isOpen) return OPEN;
-    if (config.pathSecret && stripPathSecret(getPath(c.req.raw), config.pathSecret) !== undefined) return PATH;
+    if (config.pathSecret && stripPathSecret(getPath(c.req.raw), config.pathSecret) !== undefined) {
+      c.set('isPage', c.req.header('sec-fetch-site') === 'same-origin');
+      return PATH;
+    }
     const key = c.req.header('x-api-key');
     const [, bearer] = /^Bearer +(.+)$/i.exec(c.req.header('authorization') ?? '') ?? [];
     const { apiKey } = config;
+    const page = signIns();
+    const origin = c.req.header('origin');
+    const signedIn = page && signedInBy(c, page, origin !== undefined && isOwn(origin, hostOf(c)));
+    if (signedIn) {
+      c.set('isPage', true);
+      return signedIn;
+    }
+    if (isOpen) {
+      const isPageOfOthers = isFromBrowser(c) && !isAllowed(config, origin);
+      if (isPageOfOthers && !(page && bearer && isSameSecret(bearer, page.token)))
+        throw new Error('A browser needs a cookie.');
+      return OPEN;
+    }
     if (apiKey && [key, bearer].some((given) => given && isSameSecret(given, apiKey))) return KEY;
     if (bearer && checkJwt) return checkJwt(bearer);
     throw new Error(key || bearer ? 'The credential is wrong.' : 'There is no credential.');
@@ -87,7 +114,7 @@ export function createAccess(config: Config): Access {
       } catch (error) {
         if (isPublic(c.req.path) && ['GET', 'HEAD'].includes(c.req.method)) c.set('principal', NOBODY);
         else if (error instanceof CuvetteError) throw error;
-        else throw new CuvetteError('unauthorized', howToEnter(config), { cause: error });
+        else throw new CuvetteError('unauthorized', isOpen ? HOW_PAGES_ENTER : howToEnter(config), { cause: error });
       }
       await next();
     },
@@ -100,6 +127,7 @@ export function createAccess(config: Config): Access {
       if (names.length > 0) return names.join(', or ');
       return `open to every program on this machine${isOpenToPages(config) ? `, and UNSAFE: ${OPEN_TO_PAGES}` : ''}`;
     },
+    ways: () => JSON.stringify([isOpen, ...SECRETS.map((name) => config[name] ?? null)]),
     check(host) {
       if (isProtected(config) || isLoopback(host)) return;
       throw new CuvetteError(
@@ -122,7 +150,7 @@ function onlyPrincipal(config: Config, isOpen: boolean): string | undefined {
 
 /** Whether GET and HEAD of this path need no credential. */
 export function isPublic(path: string): boolean {
-  return PUBLIC.includes(path);
+  return PUBLIC.includes(path) || path.startsWith('/ui/');
 }
 
 /** Warns an operator who allows all origins without requiring a credential. */
@@ -179,7 +207,7 @@ export function checkHostAndOrigin(config: Config, others: () => string[] = () =
       : undefined;
 
   return async (c, next) => {
-    const host = c.req.header('host') ?? new URL(c.req.url).host;
+    const host = hostOf(c);
     const names = hosts && [...hosts, ...others()];
     if (names && !names.includes(nameOf(host))) {
       throw new CuvetteError(
@@ -190,7 +218,7 @@ export function checkHostAndOrigin(config: Config, others: () => string[] = () =
     }
     const origin = c.req.header('origin');
     if (origin === undefined || isOwn(origin, host)) return next();
-    if (isForAll || corsOrigins.includes(origin)) return allow(c, next);
+    if (isAllowed(config, origin)) return allow(c, next);
     if (READING.includes(c.req.method) && isPublic(c.req.path)) return next();
     throw new CuvetteError(
       'forbidden',
@@ -198,6 +226,15 @@ export function checkHostAndOrigin(config: Config, others: () => string[] = () =
         'To let it, add its origin to --cors-origins (CUVETTE_CORS_ORIGINS).',
     );
   };
+}
+
+/** Whether pages of that origin may use the service. */
+function isAllowed({ corsOrigins }: Config, origin: string | undefined): boolean {
+  return origin !== undefined && (corsOrigins.includes('*') || corsOrigins.includes(origin));
+}
+
+function hostOf({ req }: Context): string {
+  return req.header('host') ?? new URL(req.url).host;
 }
 
 /** Returns the name in a Host header without the port, or nothing if it is malformed. */

@@ -37,6 +37,10 @@ export interface AppOptions {
   files: FileStore;
   logs: StreamLogs;
   mcp: McpHttp;
+  /** Routes that look into sessions and work in them. */
+  workbench: OpenAPIHono<RestEnv>;
+  /** The page that uses them. */
+  page: Hono<RestEnv>;
   log: Logger;
   sandbox: string;
   /** The folders in which code looks for commands, if not those of this process. */
@@ -95,9 +99,11 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
       settings: { maxSessions: config.maxSessions, timeout: config.timeout, ...options.folders },
     }),
   );
+  routes.route('/', options.workbench);
   routes.get('/metrics', metrics.handler);
   routes.all('/mcp', (c) => mcp.fetch(c.req.raw, c.get('principal')));
 
+  app.route('/', options.page);
   app.route('/', routes);
   // Mounted a second time by a plain Hono, so that the document has each route once.
   app.route('/v1', new Hono<RestEnv>().route('/', routes));

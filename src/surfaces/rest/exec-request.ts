@@ -95,6 +95,7 @@ export function toCall(body: ExecBody, principal: Principal, signal: AbortSignal
     owner: principal.id,
     tenant: principal.tenant,
     interpreter,
+    origin: 'rest',
     code: body.code,
     args: typeof body.args === 'string' ? splitWords(body.args) : (body.args ?? undefined),
     stdin: body.stdin ?? undefined,

@@ -1,7 +1,6 @@
-/** `POST /exec` runs code to its end and answers with all of its output; `DELETE /sessions/{session}` removes a session. */
+/** `POST /exec` runs code to its end and answers with all of its output. */
 
-import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi';
-import { CuvetteError } from '../../errors.ts';
+import { createRoute, OpenAPIHono } from '@hono/zod-openapi';
 import type { Logger } from '../../log.ts';
 import type { RunningServiceCall, ServiceCalls } from '../../sessions/service-calls.ts';
 import type { SharedSessions } from '../../sessions/shared-sessions.ts';
@@ -36,20 +35,6 @@ const route = createRoute({
   },
 });
 
-const removal = createRoute({
-  method: 'delete',
-  path: '/sessions/{session}',
-  operationId: 'deleteSession',
-  summary: 'End a session, and forget all of it',
-  request: { params: z.object({ session: z.string() }) },
-  responses: {
-    200: {
-      description: 'Its variables, files and history are gone.',
-      content: { 'application/json': { schema: z.object({ status: z.literal('deleted') }) } },
-    },
-  },
-});
-
 export function execRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
   const app = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
   app.openapi(route, async (c) => {
@@ -67,11 +52,6 @@ export function execRoutes(options: ExecOptions): OpenAPIHono<RestEnv> {
       silence: options.silence,
       onLate: (error) => lateFailure(error, call, options.log),
     });
-  });
-  app.openapi(removal, async (c) => {
-    const { session } = c.req.valid('param');
-    if (await options.shared.remove(c.get('principal').id, session)) return c.json({ status: 'deleted' as const }, 200);
-    throw new CuvetteError('unknown_session', `There is no session ${session}.`);
   });
   return app;
 }

@@ -5,19 +5,29 @@ import { harmlessType } from '../../files/content-type.ts';
 import type { StoredFile } from '../../files/file-store.ts';
 import { rangeOf, streamRange } from '../../files/range.ts';
 
-/** The bytes under an id never change, so the etag identifies them. */
-export async function downloadResponse(request: Request, file: StoredFile, handle: FileHandle): Promise<Response> {
+/** What a page may do that a file is shown as: nothing, not even as part of this site. */
+const SHOWN_HARMLESSLY =
+  "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
+
+export interface DownloadedFile extends Pick<StoredFile, 'name' | 'contentType' | 'etag' | 'createdAt'> {
+  /** Shown by the browser as what it is, in a sandbox, and not saved. */
+  isShown?: boolean;
+}
+
+/** The etag identifies the bytes. */
+export async function downloadResponse(request: Request, file: DownloadedFile, handle: FileHandle): Promise<Response> {
   const { size } = await handle.stat();
   const etag = `"${file.etag}"`;
   const headers = new Headers({
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-cache',
-    'Content-Disposition': `attachment; filename*=UTF-8''${encoded(file.name)}`,
-    'Content-Security-Policy': 'sandbox',
-    'Content-Type': harmlessType(file.contentType),
+    'Content-Disposition': `${file.isShown ? 'inline' : 'attachment'}; filename*=UTF-8''${encoded(file.name)}`,
+    'Content-Security-Policy': file.isShown ? SHOWN_HARMLESSLY : 'sandbox',
+    'Content-Type': file.isShown ? file.contentType : harmlessType(file.contentType),
     ETag: etag,
     'Last-Modified': new Date(file.createdAt).toUTCString(),
     'X-Content-Type-Options': 'nosniff',
+    ...(file.isShown && { 'Cross-Origin-Resource-Policy': 'same-origin' }),
   });
   const withoutBody = async (status: number) => {
     await handle.close();

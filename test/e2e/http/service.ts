@@ -107,9 +107,11 @@ export interface Caller {
   /** The bytes; fails unless they are there. */
   download(file: { id: string; session_id: string }): Promise<Buffer>;
   stream(body: Record<string, unknown>, headers?: Record<string, string>): Promise<EventStream>;
+  /** Reads the events of a path. */
+  watch(path: string, headers?: Record<string, string>): Promise<EventStream>;
 }
 
-function createCaller(url: string, base = '', always: Record<string, string> = {}): Caller {
+export function createCaller(url: string, base = '', always: Record<string, string> = {}): Caller {
   const send: Caller['send'] = async (method, path, options = {}) => {
     const headers = { ...always, ...options.headers };
     const response = await open(method, `${url}${base}${path}`, { ...options, headers });
@@ -147,6 +149,8 @@ function createCaller(url: string, base = '', always: Record<string, string> = {
       });
       return readEvents(response);
     },
+    watch: async (path, headers = {}) =>
+      readEvents(await open('GET', `${url}${base}${path}`, { headers: { ...always, ...headers } })),
   };
   return caller;
 }
@@ -235,6 +239,9 @@ export interface EventStream {
   kinds(): string[];
   /** As a client does that goes away. */
   close(): void;
+  /** As one that reads nothing for a while. */
+  pause(): void;
+  resume(): void;
 }
 
 function readEvents(response: IncomingMessage): EventStream {
@@ -270,6 +277,8 @@ function readEvents(response: IncomingMessage): EventStream {
     kinds: () =>
       events.map(({ type }) => type).filter((type, index, all) => type !== 'stream' || all[index - 1] !== type),
     close: () => response.destroy(),
+    pause: () => void response.pause(),
+    resume: () => void response.resume(),
   };
 }
 
