@@ -30,6 +30,11 @@ class EventBuffer:
         self._unsent.append(data)
         self._bytes += len(data)
 
+    def answer(self, event: Message) -> None:
+        """Sends the answer to a question, which is not kept: only the server that has asked waits for it, and it acknowledges none."""
+        self._seq += 1
+        self._unsent.append(encode({**event, "seq": self._seq}))
+
     def acknowledge(self, seq: int) -> None:
         while self._kept and self._kept[0][0] <= seq:
             self._bytes -= len(self._kept.popleft()[1])

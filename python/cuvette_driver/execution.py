@@ -30,13 +30,15 @@ LADDER = (
 
 
 class Execution:
-    def __init__(self, message: Message, worker: int) -> None:
+    def __init__(self, message: Message, worker: int, is_question: bool = False) -> None:
+        """A question is about the session, and shows nothing: what is printed meanwhile is not its own."""
         self.id: str = message["id"]
+        self.is_question = is_question
         self.worker = worker
         self.started = time.monotonic()
         self.timeout: float | None = None if message.get("timeout") is None else checked_number(message["timeout"], most=float("inf"))
         self.deadline = None if self.timeout is None else self.started + self.timeout
-        self.output_left: int = int(checked_number(message["limit"]))
+        self.output_left: int = 0 if is_question else int(checked_number(message["limit"]))
         self.is_truncated = False
         self.is_urgent = False
         self.why: str | None = None

@@ -12,6 +12,8 @@ from cuvette_driver.limit_enforcer import LimitEnforcer
 from cuvette_driver.output_pipe import OutputPipe
 from cuvette_driver.wire import Message
 
+DIED: Message = {"code": "died", "message": "The interpreter died of this, and has started afresh: its variables are lost."}
+
 
 class ExecutionSlot:
     def __init__(self, events: EventBuffer, limits: LimitEnforcer) -> None:
@@ -29,6 +31,11 @@ class ExecutionSlot:
         self.last_id = self.current.id
         return self.current
 
+    def ask(self, message: Message, worker: int) -> None:
+        """Starts a question, which has a time limit and the ladder, as an execution has."""
+        self._limits.begin()
+        self.current = Execution(message, worker, is_question=True)
+
     def finish(self, ending: Message, worker: int, pipes: Iterable[OutputPipe]) -> None:
         """The one place where an execution ends: what it started is ended, the pipes are emptied, the record goes out."""
         if self.current is None:
@@ -39,11 +46,22 @@ class ExecutionSlot:
         if not self._has_finished_any:
             self._has_finished_any = True
             linux.use_short_time_slices()
+        if self.current.is_question:
+            self._answer(self.current, ending)
+            return
         outcome = self.current.outcome(ending)
         hit = self._limits.hits(went_well=ending.get("status") == "ok" or ending.get("code") == 0)
         if hit is not None:
             outcome["hit"] = hit
         self._events.add({**outcome, "ev": "done", "id": self.current.id, "ended": [command or str(pid) for pid, command in ended]})
+        self._leave()
+
+    def _answer(self, question: Execution, ending: Message) -> None:
+        parts = {name: ending[name] for name in ("answer", "problem") if name in ending}
+        self._events.answer({"ev": "answered", "id": question.id, **(parts or {"problem": DIED})})
+        self._leave()
+
+    def _leave(self) -> None:
         self.current = None
         self._has_just_finished = True
 
@@ -67,12 +85,12 @@ class ExecutionSlot:
             self.emit(pipe, pipe.read_all())
 
     def emit(self, pipe: OutputPipe, text: str) -> None:
-        if self.current is not None:
+        if self.current is not None and not self.current.is_question:
             text = text[: self.current.admit(len(text))]
         if text and self.last_id is not None:
             self._events.add({"ev": "stream", "id": self.last_id, "name": pipe.name, "text": text})
 
     def publish(self, event: Message) -> None:
         """Passes on a display, a result or an error of the worker's, if the execution has room for it."""
-        if self.last_id is not None and (self.current is None or self.current.admits(event)):
+        if self.last_id is not None and (self.current is None or self.current.is_question or self.current.admits(event)):
             self._events.add({**event, "id": self.last_id})

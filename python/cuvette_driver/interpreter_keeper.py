@@ -28,6 +28,7 @@ TOO_FULL = (
     "Remove some of them with bash, such as: rm -r /mnt/data/NAME /tmp/NAME. Until then, programs can remove files, and write none.\n"
 )
 
+BUSY: Message = {"code": "busy", "message": "Code runs."}
 NUMBERS, LARGEST = (int, float), 1e15
 STATUSES = ("ok", "error", "exit")
 ENDING: tuple[tuple[str, tuple[type, ...]], ...] = (
@@ -80,6 +81,13 @@ class InterpreterKeeper(Keeper):
         self.server.events.add({"ev": "stream", "id": execution.id, "name": "stderr", "text": TOO_FULL})
         self.finish({"status": "error", "interrupted": True})
 
+    def ask(self, message: Message, line: bytes) -> None:
+        if self.executions.current is not None:
+            self.server.events.answer({"ev": "answered", "id": message["id"], "problem": BUSY})
+            return
+        self.executions.ask(message, self.worker.pid)
+        self.worker.send(line)
+
     def go_on(self) -> None:
         """An interpreter never waits for the server."""
 
@@ -124,9 +132,16 @@ class InterpreterKeeper(Keeper):
         if kind == "done":
             self.finish(checked_ending(message))
         elif kind == "variables":
-            self.server.events.add(message)
+            self.server.events.answer(message)
+        elif kind == "answered":
+            self.on_answer(message)
         elif kind in ("display", "result", "error", "install"):
             self.executions.publish(message)
+
+    def on_answer(self, message: Message) -> None:
+        question = self.executions.current
+        if question is not None and question.is_question and question.id == message.get("id"):
+            self.finish({key: message[key] for key in ("answer", "problem", "kept") if key in message})
 
     def kill_unless_dying(self) -> None:
         """The channel has ended: either the worker is dead in a moment, or user code broke it."""
@@ -143,7 +158,7 @@ class InterpreterKeeper(Keeper):
         self.reap()
 
     def on_death(self, status: int, usage: resource.struct_rusage) -> None:
-        is_idle = self.executions.current is None
+        is_idle = self.executions.current is None or self.executions.current.is_question
         if is_idle:
             time.sleep(PAUSE_AFTER_IDLE_DEATH)
         death = self.replace_worker(status, usage)
@@ -165,7 +180,7 @@ class InterpreterKeeper(Keeper):
         try:
             while (messages := self.worker.receive()) or self.worker.has_unread:
                 for message in messages or ():
-                    if message["ev"] != "done":
+                    if message["ev"] not in ("done", "answered"):
                         self.pass_on(message)
         except MALFORMED:
             pass  # It died in the middle of one, or user code wrote to the channel.

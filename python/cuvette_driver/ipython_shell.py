@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import warnings
 from typing import Any
 
+from IPython.core.completer import provisionalcompleter
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.formatters import DisplayFormatter
@@ -19,6 +21,7 @@ from cuvette_driver.display import Publisher, bundle_of, hide_driver, safe_repr
 from cuvette_driver.wire import Message
 
 CELL_PREFIX = "<ipython-input-"
+MOST_COMPLETIONS = 200
 SAME_BY_REPR = (int, bool, str, bytes)
 FORMATTER_METHODS = ("_repr_pretty_", "_repr_mimebundle_", "_ipython_display_")
 NUMBERED = re.compile(r"_+|_+i*\d*|_i+")  # IPython's own: _, __, _3, _i, _ii, _i3
@@ -150,6 +153,17 @@ class IPythonShell:
         except (SyntaxError, ValueError, OverflowError):
             cell = None
         return self._run_by_ipython(code, number) if cell is None else self._run_plain(cell)
+
+    def completions(self, code: str, cursor: int) -> Message | None:
+        completer = self.shell.Completer
+        completer.use_jedi = False  # It reads the sources of modules, which takes seconds.
+        with provisionalcompleter():
+            found = list(itertools.islice(completer.completions(code, cursor), MOST_COMPLETIONS))
+        if not found:
+            return None
+        first = found[0]
+        matches = dict.fromkeys(one.text for one in found if (one.start, one.end) == (first.start, first.end))
+        return {"matches": list(matches), "start": first.start, "end": first.end}
 
     def _is_extended(self) -> bool:
         """True once user code has hooked into IPython's own way of running a cell (%autoreload does, for one)."""

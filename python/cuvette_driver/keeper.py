@@ -154,7 +154,7 @@ class Keeper(abc.ABC):
             "pid": os.getpid() if self.confinement is None else self.confinement.pid,
             "worker": self.worker.pid,
             "generation": self.generation,
-            "running": execution.id if execution else None,
+            "running": execution.id if execution and not execution.is_question else None,
             **self.describe(),
         }
 
@@ -171,6 +171,8 @@ class Keeper(abc.ABC):
                 execution.interrupt(message["reason"])
         elif op in ("variables", "answer"):
             self.worker.send(line)
+        elif op in ("inspect", "complete"):
+            self.ask(message, line)
         elif op == "continue":
             self.go_on()
         elif op == "reset":
@@ -194,6 +196,10 @@ class Keeper(abc.ABC):
     @abc.abstractmethod
     def execute(self, message: Message, line: bytes) -> None:
         """Starts what is asked for."""
+
+    @abc.abstractmethod
+    def ask(self, message: Message, line: bytes) -> None:
+        """Answers a question about the session."""
 
     @abc.abstractmethod
     def go_on(self) -> None:

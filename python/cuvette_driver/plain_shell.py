@@ -47,6 +47,10 @@ class PlainShell:
             self._publisher.result(*bundle_of(value))
         return None
 
+    def completions(self, code: str, cursor: int) -> Message | None:
+        """There is no completion of its own."""
+        return None
+
     def _display(self, *values: object) -> None:
         for value in values:
             self._publisher.display(*bundle_of(value))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from cuvette_driver.confinement import Confinement
 
+NOTHING_KEPT: Message = {"code": "invalid", "message": "Programs keep no variables to look at."}
+
 
 def run(assignment: socket.socket, confinement: Confinement | None = None) -> None:
     os.setsid()
@@ -55,7 +57,7 @@ class ProgramKeeper(Keeper):
         """There is nothing to start before the first program."""
 
     def describe(self) -> Message:
-        return {"python": "%d.%d.%d" % sys.version_info[:3], "executable": sys.executable, "ipython": None}
+        return {"python": "%d.%d.%d" % sys.version_info[:3], "executable": sys.executable, "ipython": None, "asks": []}
 
     def execute(self, message: Message, _: bytes) -> None:
         program = message["program"]
@@ -64,6 +66,9 @@ class ProgramKeeper(Keeper):
         self.plan = Plan(program)
         self.start(message, 0)
         self.next_step()
+
+    def ask(self, message: Message, _: bytes) -> None:
+        self.server.events.answer({"ev": "answered", "id": message["id"], "problem": NOTHING_KEPT})
 
     def next_step(self) -> None:
         self.worker = ProgramProcess(self.plan.steps.pop(0), self.plan.program, self.confinement)

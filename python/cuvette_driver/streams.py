@@ -7,6 +7,7 @@ it waits until the keeper has emptied the other, so that the keeper reads them i
 from __future__ import annotations
 
 import array
+import contextlib
 import fcntl
 import functools
 import io
@@ -15,7 +16,9 @@ import select
 import subprocess
 import sys
 import termios
+import threading
 import time
+from collections.abc import Iterator
 from typing import Any, cast
 
 from cuvette_driver import linux
@@ -46,6 +49,22 @@ class Streams:
                 setattr(sys, "__%s__" % name, self._files[fd])
             if fd and not os.get_blocking(fd):
                 os.set_blocking(fd, True)
+
+    @contextlib.contextmanager
+    def muted(self) -> Iterator[None]:
+        """Meanwhile, what the main thread writes goes nowhere. Other threads go on writing through Python's streams to where they did."""
+        linux.flush_c_output()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        _aside.update({fd: self._spares[fd] for fd in (1, 2)})
+        try:
+            for fd in (1, 2):
+                os.dup2(nowhere, fd)
+            yield
+        finally:
+            linux.flush_c_output()
+            os.close(nowhere)
+            self.repair()
+            _aside.clear()
 
     def flush(self) -> None:
         """Flushes streams that user code has put in place of ours, which may hold output back."""
@@ -94,6 +113,10 @@ class Writer(io.TextIOWrapper):
         return "<stdout>" if self._other == 2 else "<stderr>"
 
 
+# While the main thread is muted: by descriptor, where other threads write to instead.
+_aside: dict[int, int] = {}
+
+
 class _Raw(io.RawIOBase):
     """A descriptor that takes everything it is given, whatever signals come between."""
 
@@ -103,12 +126,13 @@ class _Raw(io.RawIOBase):
     def write(self, data: object, /) -> int:
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
         size = len(view)
+        fd = _aside.get(self._fd, self._fd) if _aside and threading.current_thread() is not threading.main_thread() else self._fd
         while view:
             try:
-                view = view[os.write(self._fd, view) :]
+                view = view[os.write(fd, view) :]
             except BlockingIOError:
                 # A child shares the pipe, and may have made it non-blocking for us as well.
-                select.select((), (self._fd,), ())
+                select.select((), (fd,), ())
         return size
 
     def writable(self) -> bool:

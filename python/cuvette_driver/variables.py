@@ -6,6 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cuvette_driver.display import safe_repr
+from cuvette_driver.kinds import root_module, type_name
+from cuvette_driver.rendering import MOST_BITS
 from cuvette_driver.wire import Message
 
 if TYPE_CHECKING:
@@ -15,11 +17,6 @@ if TYPE_CHECKING:
 TRUSTED = {"numpy", "pandas", "torch", "polars", "scipy", "jax", "jaxlib", "pyarrow", "xarray"}
 SHOWN = (bool, int, float, complex, str, bytes, type(None))
 PREVIEW = 80
-# Converting longer integers to text takes too long.
-MOST_BITS = 1000
-
-# Read from `type` itself, because a metaclass may answer for these names with code of its own.
-_module_of, _name_of, _qualified_name_of = (type.__dict__[name].__get__ for name in ("__module__", "__name__", "__qualname__"))
 
 
 def describe(shell: Shell) -> list[Message]:
@@ -29,10 +26,9 @@ def describe(shell: Shell) -> list[Message]:
 
 def _describe(name: str, value: Any) -> Message:
     kind = type(value)
-    module = str(_module_of(kind))
-    entry: Message = {"name": name, "type": _name_of(kind) if module == "builtins" else "%s.%s" % (module, _qualified_name_of(kind))}
+    entry: Message = {"name": name, "type": type_name(kind)}
     try:
-        if module.partition(".")[0] in TRUSTED:
+        if root_module(kind) in TRUSTED:
             shape = getattr(value, "shape", None)
             entry["shape"] = None if shape is None else [int(side) for side in shape]
             entry["dtype"] = str(value.dtype) if hasattr(value, "dtype") else None

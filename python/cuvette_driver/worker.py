@@ -16,7 +16,7 @@ import time
 import types
 from typing import Any, Callable, Protocol
 
-from cuvette_driver import execution_usage, figures, fork_hooks, imports, linux, plain_shell, variables, workspace_mount
+from cuvette_driver import execution_usage, figures, fork_hooks, imports, inspection, linux, plain_shell, questions, variables, workspace_mount
 from cuvette_driver.display import Publisher, message_of
 from cuvette_driver.streams import Streams, move_up, wait_before_children, wait_until_read
 from cuvette_driver.wire import Channel, Message
@@ -46,6 +46,9 @@ class Shell(Protocol):
     def run(self, code: str, number: int) -> Message | None:
         """Runs a cell; gives how it ended, or None if it went well."""
 
+    def completions(self, code: str, cursor: int) -> Message | None:
+        """How code can go on at the cursor, as the shell itself knows; None if it does not."""
+
 
 # The shell is made in the zygote, so that a forked worker has it ready.
 shell: Shell
@@ -69,6 +72,7 @@ def description() -> Message:
     return {
         "python": PYTHON,
         "executable": sys.executable,
+        "asks": list(questions.ANSWERS),
         "ipython": getattr(sys.modules.get("IPython"), "__version__", None) if shell.is_ipython else None,
     }
 
@@ -102,6 +106,7 @@ class Worker:
         self.interrupted_at = 0.0
         self.is_interrupt_due = False
         self.is_forked_copy = False
+        self.is_answering = False
         self.is_new = True
         self.has_args = False
         self.publisher = Publisher(self.publish)
@@ -131,9 +136,12 @@ class Worker:
                 self.execute(message)
             elif op == "variables":
                 self.send({"ev": "variables", "id": message["id"], "variables": variables.describe(shell)})
+            elif op in questions.ANSWERS:
+                self.answer(message)
             # An answer to an install request that was interrupted comes too late, and is dropped.
 
     def execute(self, message: Message) -> None:
+        inspection.forget()
         self.repair()
         self.was_interrupted = self.is_interrupt_due = False
         before = execution_usage.begin()
@@ -151,6 +159,27 @@ class Worker:
         if self.is_new:
             self.is_new = False
             linux.use_default_time_slices()
+
+    def answer(self, message: Message) -> None:
+        """Answers a question about the session. Objects' own code may run, but nothing that it shows is seen."""
+        self.repair()
+        self.was_interrupted = self.is_interrupt_due = False
+        said: Message = {"problem": questions.TOO_LONG}
+        self.is_answering = True
+        try:
+            with self.streams.muted():
+                try:
+                    self.in_user_code = True
+                    said = questions.answer(shell, message)
+                finally:
+                    self.in_user_code = False
+        except KeyboardInterrupt:
+            self.in_user_code = False  # It came just after the answer was there, or before it was begun.
+        self.is_answering = False
+        if self.is_forked_copy:
+            os._exit(0)
+        self.repair()
+        self.send({"ev": "answered", "id": message["id"], **said, "kept": kept_processes()})
 
     def run(self, message: Message) -> Message | None:
         startup, self.startup = self.startup, None
@@ -180,6 +209,8 @@ class Worker:
             return {"status": "error", "ename": type(error).__name__}
 
     def publish(self, event: Message) -> None:
+        if self.is_answering and threading.current_thread() is threading.main_thread():
+            return
         wait_until_read()
         self.send(event)
 
@@ -197,6 +228,8 @@ class Worker:
             self.on_interrupt()
 
     def ask_for_package(self, name: str) -> Message:
+        if self.is_answering:
+            return {}
         self.publish({"ev": "install", "name": name})
         while (message := self.channel.receive()) is not None:
             if message.get("op") != "answer":

@@ -191,10 +191,10 @@ class Session:
         assert outcome.result is not None, str(outcome)
         return ast.literal_eval(outcome.result)
 
-    def ask(self, op):
+    def ask(self, op, **message):
         self.count += 1
         id = "%s-%d" % (op, self.count)
-        self.send(op, id=id)
+        self.send(op, id=id, **message)
         while True:
             event = self.receive()
             assert event is not None, "the keeper hung up"
@@ -205,6 +205,11 @@ class Session:
 
     def variables(self):
         return self.ask("variables")["variables"]
+
+    def inspect(self, path, timeout=PATIENCE, **window):
+        """What a look at a value tells, or what keeps it from that."""
+        event = self.ask("inspect", path=path, timeout=timeout, **window)
+        return event["answer"] if "answer" in event else event["problem"]
 
     def stop(self):
         """Ends the session, however the test left it."""

@@ -4,12 +4,13 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
-import type { Config } from '../config.ts';
+import type { Config, SettingRow } from '../config.ts';
 import { CuvetteError } from '../errors.ts';
 import { openFileStore } from '../files/file-store.ts';
 import { openSpills } from '../files/spill.ts';
 import { LANGUAGES } from '../interpreters/process/languages.ts';
 import type { Logger } from '../log.ts';
+import { policyOf } from '../sandbox/policy.ts';
 import type { Admission } from '../sessions/admission.ts';
 import type { ServerResources } from '../sessions/server-resources.ts';
 import { createServiceCalls } from '../sessions/service-calls.ts';
@@ -25,6 +26,8 @@ import type { SignIns } from '../surfaces/rest/sign-ins.ts';
 import { createStreamLogs } from '../surfaces/rest/stream-logs.ts';
 import { pageRoutes } from '../surfaces/workbench/page.ts';
 import { createWorkbench } from '../surfaces/workbench/workbench.ts';
+import { TOOLS } from '../tools/registry.ts';
+import { examineMachine } from './findings.ts';
 import { openHttpLab } from './http-lab.ts';
 import { listen } from './listen.ts';
 import { openSignIns } from './page-token.ts';
@@ -67,6 +70,8 @@ export async function openHttpService(options: {
   /** The token of the workbench page, if the operator has chosen one. */
   pageToken: string | undefined;
   log: Logger;
+  /** Without secrets. */
+  settings: SettingRow[];
 }): Promise<HttpService> {
   const { config, resources, admission, metrics, log } = options;
   let signIns: SignIns | undefined;
@@ -117,6 +122,8 @@ export async function openHttpService(options: {
   const workbench = createWorkbench({
     sessionsOf: (c) => calls.sessionsOf(c.get('principal').id),
     ownerOf: (c) => c.get('principal').id,
+    toolsOf: () => [...TOOLS, ...(lab?.tools ?? [])],
+    log,
     spills,
     uploads: { largest: config.maxUpload, quota: config.sessionQuota },
     maxBody: config.maxBody,
@@ -138,6 +145,11 @@ export async function openHttpService(options: {
     logs,
     log,
     ...surfaces,
+    operate: {
+      sandbox: { description, policy: policyOf(config) },
+      settings: options.settings,
+      examine: () => examineMachine(config, resources.paths),
+    },
     ...sandboxed,
   });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;

@@ -40,7 +40,7 @@ export async function main(args: string[]): Promise<number | undefined> {
   const labs = createLabs({ ...paths, project, store: config.store });
   const labInterpreters = createLabInterpreters(labs);
   const metrics = createMetrics();
-  const admission = createAdmission({ ...config, onEnded: metrics.execution });
+  const admission = createAdmission({ ...config, onEnded: metrics.execution, onRefused: metrics.refused });
   const sessions = createSessions({ config, paths, project, resources, admission, labInterpreters });
   const stopped = stopSignal();
   // A server in the background was started by a shell, and serves shells alone.
@@ -48,12 +48,13 @@ export async function main(args: string[]): Promise<number | undefined> {
   const isPortChosen = flags.explain().some(({ setting, source }) => setting === 'port' && source !== 'default');
   const http = isBackground
     ? undefined
-    : await openHttpService({ config, isPortChosen, resources, admission, metrics, project, pageToken, log }).catch(
-        (error: unknown) => {
-          resources.close(); // The environment being made in the background would keep the process alive.
-          throw error;
-        },
-      );
+    : await openHttpService({
+        ...{ config, isPortChosen, resources, admission, metrics, project, pageToken, log },
+        settings: flags.explain(),
+      }).catch((error: unknown) => {
+        resources.close(); // The environment being made in the background would keep the process alive.
+        throw error;
+      });
   const labTools = createLabTools({ labsOf: () => labs, files: projectFiles(project) });
   const bridge = await openBridge({
     sessions,

@@ -1,6 +1,7 @@
 /** Defines what a session needs of anything that runs code: requests, events, how an execution ended. Python and the other languages implement it. */
 
 import * as z from 'zod';
+import { CuvetteError } from '../errors.ts';
 
 const mimeBundle = z.record(z.string(), z.unknown());
 const rich = { data: mimeBundle, metadata: mimeBundle, preview: z.exactOptional(z.string()) };
@@ -83,6 +84,68 @@ export const variableSchema = z.object({
 
 export type Variable = z.infer<typeof variableSchema>;
 
+/** Which part of a value to look at. */
+export interface LookRequest {
+  /** Of the value, as in `df`, `config['layers'][3]` or `model.weights`. */
+  path: string;
+  /** The first row or item, and how many. */
+  offset?: number | undefined;
+  limit?: number | undefined;
+  /** The first column, and the one after the last. */
+  columns?: [number, number] | undefined;
+  /** The name of a column. */
+  sort?: string | undefined;
+  desc?: boolean | undefined;
+  /** A text that rows show. */
+  filter?: string | undefined;
+}
+
+const cell = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+
+/** A value as somebody who looks at it sees it, or as much of it as was asked for. */
+export const valueViewSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('table'),
+    type: z.string(),
+    columns: z.array(z.object({ name: z.string(), dtype: z.string() })),
+    index: z.array(z.string()),
+    rows: z.array(z.array(cell)),
+    /** Of those that were asked for: all, or those that match the filter. */
+    row_count: z.number(),
+    total_count: z.number(),
+    column_count: z.number(),
+    offset: z.number(),
+    column_offset: z.number(),
+  }),
+  z.object({
+    kind: z.literal('tree'),
+    type: z.string(),
+    /** What an object says of itself. */
+    text: z.string().optional(),
+    items: z.array(
+      z.object({
+        key: z.string(),
+        /** Leads to the item. */
+        path: z.string(),
+        type: z.string(),
+        preview: z.string(),
+        has_children: z.boolean(),
+      }),
+    ),
+    count: z.number(),
+    offset: z.number(),
+  }),
+  /** `length` is that of the whole text. */
+  z.object({ kind: z.literal('text'), type: z.string(), text: z.string(), length: z.number() }),
+]);
+
+export type ValueView = z.infer<typeof valueViewSchema>;
+
+/** Where code goes on: `matches` stand in place of the characters from `start` to `end`. */
+export const completionSchema = z.object({ matches: z.array(z.string()), start: z.number(), end: z.number() });
+
+export type Completion = z.infer<typeof completionSchema>;
+
 export interface InterpreterRequest {
   id: string;
   code: string;
@@ -138,10 +201,22 @@ export interface LiveInterpreter {
   acknowledge(seq: number): void;
   answerInstall(module: string, answer: InstallAnswer): void;
   variables(): Promise<Variable[]>;
+  /** Looks at a value without running code of a cell; given up, at the latest, when the signal is aborted. */
+  look(request: LookRequest, signal?: AbortSignal): Promise<ValueView>;
+  /** Completes code at the cursor, which counts characters as JavaScript does. */
+  complete(code: string, cursor: number, signal?: AbortSignal): Promise<Completion>;
   /** A fresh interpreter in place of this one; whatever ran is ended. */
   reset(): Promise<void>;
   /** Disconnects: the interpreter waits for another server, for `linger` seconds, or as long as its owner lives. */
   leave(linger: number, owner: { pid: number; started: string } | null): void;
   /** Ends it and everything it started. */
   stop(): Promise<void>;
+}
+
+/** For an interpreter whose values cannot be looked at. */
+export function notLookedInto(why: string): Pick<LiveInterpreter, 'look' | 'complete'> {
+  const refuse = async () => {
+    throw new CuvetteError('invalid_input', why);
+  };
+  return { look: refuse, complete: refuse };
 }

@@ -27,8 +27,10 @@ export interface AdmissionOptions {
   rateLimit: number;
   /** 0 is no limit. */
   maxRunning: number;
-  /** Is told of each execution that has ended. */
-  onEnded?(record: ExecutionRecord): void;
+  /** Is told of each execution that has ended, and whose it was. */
+  onEnded?(record: ExecutionRecord, caller: string): void;
+  /** Is told of each execution that was not started, and why. */
+  onRefused?(error: unknown, caller: string): void;
   now?(): number;
 }
 
@@ -36,6 +38,7 @@ export function createAdmission({
   rateLimit,
   maxRunning,
   onEnded,
+  onRefused,
   now = () => performance.now(),
 }: AdmissionOptions): Admission {
   const uses = new Map<string, Use>();
@@ -78,15 +81,17 @@ export function createAdmission({
 
   return {
     async admit(caller, start) {
-      const leave = enter(caller);
+      let leave = () => {};
       try {
+        leave = enter(caller);
         const started = await start();
         // At once: a caller that goes on when this has finished must not be refused for it.
         started.finished.then(leave, leave);
-        started.finished.then(({ record }) => onEnded?.(record)).catch(() => {});
+        started.finished.then(({ record }) => onEnded?.(record, caller)).catch(() => {});
         return started;
       } catch (error) {
         leave();
+        onRefused?.(error, caller);
         throw error;
       }
     },

@@ -1,9 +1,18 @@
 /** Runs one session: queues executions, routes the events of interpreters to them, and recovers what a dead server left. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { InterpreterEvent, LiveInterpreter, Variable } from '../interpreters/interpreter.ts';
+import { CuvetteError } from '../errors.ts';
+import type {
+  Completion,
+  InterpreterEvent,
+  LiveInterpreter,
+  LookRequest,
+  ValueView,
+  Variable,
+} from '../interpreters/interpreter.ts';
 import { adviseExternal, installForBuiltin } from '../interpreters/python/installs.ts';
 import type { ProcessId } from '../process-tree.ts';
+import { busyWith } from './busy.ts';
 import {
   describeLimit,
   endingFrom,
@@ -19,6 +28,7 @@ import { createInterpreterPool, type InterpreterPool, type PoolOptions } from '.
 import { storedExecution, unknownExecution } from './seen-session.ts';
 import type { ExecutionChange } from './session-changes.ts';
 import type { SessionStore } from './session-store.ts';
+import { createTurns } from './turns.ts';
 
 export interface ExecuteRequest {
   code: string;
@@ -73,12 +83,24 @@ export interface Session {
   readonly size: number;
   interrupt(number: number): void;
   variables(interpreter: string): Promise<Variable[]>;
+  /** The same for who waits no longer than that, without starting an interpreter: one that does not run has none. */
+  runningVariables(interpreter: string, waiting: Waiting): Promise<Variable[]>;
+  /** Looks at a value in its turn, without a trace in the history. */
+  look(interpreter: string, request: LookRequest, waiting: Waiting): Promise<ValueView>;
+  complete(interpreter: string, code: string, cursor: number, waiting: Waiting): Promise<Completion>;
   /** Clears an interpreter; says how many names it held. */
   reset(interpreter: string): Promise<number>;
   /** Disconnects from the interpreters, which wait for another server. */
   leave(linger: number, owner: ProcessId | null): Promise<void>;
   /** Ends the interpreters. */
   stop(): Promise<void>;
+}
+
+/** How long somebody waits for code that runs. */
+export interface Waiting {
+  /** Seconds until it throws `session_busy`. */
+  wait: number;
+  signal?: AbortSignal | undefined;
 }
 
 const REPLAY_MS = 500;
@@ -107,13 +129,7 @@ export function createSession(options: SessionOptions): Session {
     });
   });
   const idleDeaths = new Map<string, string>();
-  let queue: Promise<unknown> = recover();
-
-  function enqueue<T>(work: () => Promise<T>): Promise<T> {
-    const result = queue.then(work, work);
-    queue = result.catch(() => {});
-    return result;
-  }
+  const turns = createTurns(recover());
 
   function toExecution(record: ExecutionRecord): Execution {
     return storedExecution(record, store, folder, limits.outputLimit);
@@ -163,15 +179,17 @@ export function createSession(options: SessionOptions): Session {
     });
     if (request.isAnnounced || execution.record.state === 'queued') store.putExecution(execution.record, 0);
     follow(execution);
-    enqueue(() => runInTurn(execution, request)).catch((error) => {
-      const message = error instanceof Error ? error.message : String(error);
-      void execution.finish({
-        outcome: 'error',
-        reason: { code: 'not-started', message },
-        exitCode: 70,
-        variablesSurvived: true,
+    turns
+      .take(() => runInTurn(execution, request))
+      .catch((error) => {
+        const message = error instanceof Error ? error.message : String(error);
+        void execution.finish({
+          outcome: 'error',
+          reason: { code: 'not-started', message },
+          exitCode: 70,
+          variablesSurvived: true,
+        });
       });
-    });
     return execution;
   }
 
@@ -280,6 +298,17 @@ export function createSession(options: SessionOptions): Session {
     }
   }
 
+  // -- looking at what there is -----------------------------------------------------------------
+
+  function whenFree<T>(
+    name: string,
+    { wait, signal }: Waiting,
+    work: (interpreter: LiveInterpreter | undefined) => Promise<T>,
+  ): Promise<T> {
+    const tooLong = () => busyWith([...live.values()]);
+    return turns.take(async () => work(await pool.attach(name)), { wait: wait * 1000, signal, tooLong });
+  }
+
   // -- after a crash ----------------------------------------------------------------------------
 
   /** Resumes what ran when the last server died: interpreters outlive it and keep the events that it did not acknowledge. */
@@ -332,13 +361,24 @@ export function createSession(options: SessionOptions): Session {
         .then((interpreter) => interpreter?.interrupt(String(number), 'cancelled'));
     },
     variables: (name) =>
-      enqueue(async () => {
+      turns.take(async () => {
         const { live: interpreter } = await pool.open(name);
         return interpreter.variables();
       }),
+    runningVariables: (name, waiting) =>
+      whenFree(name, waiting, async (interpreter) => (await interpreter?.variables()) ?? []),
+    look: (name, request, waiting) =>
+      whenFree(name, waiting, async (interpreter) => {
+        if (interpreter) return interpreter.look(request, waiting.signal);
+        throw new CuvetteError('unknown_variable', `The interpreter ${name} does not run, so it has no variables.`);
+      }),
+    complete: (name, code, cursor, waiting) =>
+      whenFree(name, waiting, async (interpreter) =>
+        interpreter ? interpreter.complete(code, cursor, waiting.signal) : { matches: [], start: cursor, end: cursor },
+      ),
     async reset(name) {
       for (const { record } of this.pending()) if (record.interpreter === name) this.interrupt(record.number);
-      return enqueue(async () => {
+      return turns.take(async () => {
         const { live: interpreter } = await pool.open(name);
         const names = await interpreter.variables();
         await interpreter.reset();

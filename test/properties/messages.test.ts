@@ -9,6 +9,10 @@ const shown = { seq: 1, id: '1' };
 const death = { exit: null, signal: 'SIGSEGV', oom: false, cpu: 4, peak: 5 };
 const PROPER: Record<string, unknown>[] = [
   { ev: 'hello', pid: 1, worker: 2, generation: 3, running: null, python: '3.9.1', executable: '/py', ipython: null },
+  {
+    ...{ ev: 'hello', pid: 1, worker: 2, generation: 3, running: null, python: '3.9.1', executable: '/py' },
+    ...{ ipython: null, asks: ['inspect'] },
+  },
   { ev: 'stream', ...shown, name: 'stdout', text: 'printed' },
   { ev: 'display', ...shown, data: { 'text/plain': 'x' }, metadata: {}, preview: 'x', display_id: 'd', update: true },
   { ev: 'result', ...shown, data: { 'text/plain': '1' }, metadata: {}, preview: '1' },
@@ -21,6 +25,8 @@ const PROPER: Record<string, unknown>[] = [
     ...{ ended: ['sleep 5'], hit: ['oom', 'disk-quota'], steps: 2, code: 3, signal: 'SIGKILL', oom: true, ename: 'E' },
   },
   { ev: 'variables', ...shown, variables: [{ name: 'x', type: 'int', shape: [1], length: 3 }] },
+  { ev: 'answered', ...shown, answer: { kind: 'text' } },
+  { ev: 'answered', ...shown, problem: { code: 'missing', message: 'There is none.' } },
   { ev: 'reset', ...shown, worker: 4, generation: 5 },
   { ev: 'restarted', seq: 1, worker: 4, generation: 5, idle: true, death },
 ];
@@ -37,6 +43,8 @@ for (const one of PROPER) {
 }
 KINDS.get('hello running')?.add('string');
 KINDS.get('hello ipython')?.add('string');
+// Whoever asked parses the answer.
+for (const kind of ['string', 'number', 'boolean', 'null', 'list']) KINDS.get('answered answer')?.add(kind);
 
 const REQUIRED: Record<string, string[]> = {
   hello: ['pid', 'worker', 'generation', 'running', 'python', 'executable', 'ipython'],
@@ -48,6 +56,7 @@ const REQUIRED: Record<string, string[]> = {
   built: ['seq', 'id'],
   done: ['seq', 'id', 'cause', 'stopped', 'wall', 'ended'],
   variables: ['seq', 'id', 'variables'],
+  answered: ['seq', 'id'],
   reset: ['seq', 'id', 'worker', 'generation'],
   restarted: ['seq', 'worker', 'generation', 'idle', 'death'],
 };
@@ -74,7 +83,8 @@ function expectProper(message: DriverMessage): void {
 /** An event that is told of has an execution and a number to acknowledge, or it would be waited for without end. */
 function expectEvent(message: DriverMessage): void {
   const event = toEvent(message);
-  if (!event) return must(message, ['hello', 'variables', 'reset', 'restarted'].includes(message.ev), 'is an event');
+  if (!event)
+    return must(message, ['hello', 'variables', 'answered', 'reset', 'restarted'].includes(message.ev), 'is an event');
   must(message, isText(event.id) && typeof event.seq === 'number', 'has an id and a seq');
   if (event.kind !== 'done') return;
   const { status, wall, cpu, peak } = event.ending;

@@ -10,6 +10,7 @@ import type {
   InterpreterEvent,
   InterpreterRequest,
   LiveInterpreter,
+  LookRequest,
   Output,
   Variable,
 } from '../../src/interpreters/interpreter.ts';
@@ -38,6 +39,9 @@ export interface FakeKeeper {
   losesAcknowledgements: boolean;
   /** Variables that it says it has. */
   variables: Variable[];
+  /** What it was asked to look at. */
+  readonly looked: LookRequest[];
+  onLook: () => void | Promise<void>;
   /** Is called with each request, once it is received. */
   onExecute: (request: InterpreterRequest) => void;
   onAcknowledge: (seq: number) => void;
@@ -126,6 +130,8 @@ function createKeeper(spawned: SpawnRequest, onGone: () => void): { keeper: Fake
     acknowledged: [],
     losesAcknowledgements: false,
     variables: [],
+    looked: [],
+    onLook() {},
     get isStopped() {
       return isStopped;
     },
@@ -176,6 +182,12 @@ function createKeeper(spawned: SpawnRequest, onGone: () => void): { keeper: Fake
       },
       answerInstall() {},
       variables: async () => keeper.variables,
+      async look(request) {
+        keeper.looked.push(request);
+        await keeper.onLook();
+        return { kind: 'text', type: 'str', text: request.path, length: request.path.length };
+      },
+      complete: async (_, cursor) => ({ matches: ['completed'], start: 0, end: cursor }),
       async reset() {
         keeper.variables = [];
       },

@@ -487,3 +487,58 @@ describe('ending a session', () => {
     expect(first.zygotes.keepers).toHaveLength(1);
   });
 });
+
+describe('a look at a value', () => {
+  const patient = { wait: 60 };
+
+  it('is answered by the interpreter that runs, and leaves no trace in the history', async () => {
+    const { session, zygotes } = openReadySession();
+    await session.execute({ code: 'print x' }).done;
+    zygotes.last().variables = [{ name: 'x', type: 'int' }];
+    expect(await session.look('builtin', { path: 'x', limit: 3 }, patient)).toMatchObject({ kind: 'text', text: 'x' });
+    expect(await session.runningVariables('builtin', patient)).toEqual([{ name: 'x', type: 'int' }]);
+    expect(await session.complete('builtin', 'x.', 2, patient)).toEqual({ matches: ['completed'], start: 0, end: 2 });
+    expect(zygotes.last().looked).toEqual([{ path: 'x', limit: 3 }]);
+    expect(session.history().map(({ code }) => code)).toEqual(['print x']);
+    expect(session.size).toBe(1);
+  });
+
+  it('starts no interpreter', async () => {
+    const { session, zygotes } = openReadySession();
+    expect(await session.runningVariables('builtin', patient)).toEqual([]);
+    await expect(session.look('builtin', { path: 'x' }, patient)).rejects.toMatchObject({ code: 'unknown_variable' });
+    expect(await session.complete('builtin', 'x', 1, patient)).toEqual({ matches: [], start: 1, end: 1 });
+    expect(zygotes.keepers).toEqual([]);
+  });
+
+  it('is refused while code runs, with the number of the execution', async () => {
+    const { session, zygotes } = openReadySession();
+    session.execute({ code: 'wait' });
+    await until(() => zygotes.keepers.length > 0 && zygotes.last().executed.length > 0);
+    await expect(session.look('builtin', { path: 'x' }, { wait: 0.01 })).rejects.toMatchObject({
+      code: 'session_busy',
+      cause: { execution: 1 },
+    });
+    zygotes.last().finish();
+    expect(await session.look('builtin', { path: 'x' }, patient)).toMatchObject({ text: 'x' });
+    expect(zygotes.last().looked).toHaveLength(1);
+  });
+
+  it('is waited for by code that comes after it', async () => {
+    const { session, zygotes } = openReadySession();
+    await session.execute({ code: 'print x' }).done;
+    let goOn = () => {};
+    zygotes.last().onLook = () =>
+      new Promise((resolve) => {
+        goOn = resolve;
+      });
+    const look = session.look('builtin', { path: 'x' }, patient);
+    await until(() => zygotes.last().looked.length > 0);
+    const next = session.execute({ code: 'print y' });
+    expect(zygotes.last().executed).toHaveLength(1);
+    goOn();
+    await look;
+    await next.done;
+    expect(zygotes.last().executed).toHaveLength(2);
+  });
+});

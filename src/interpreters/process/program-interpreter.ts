@@ -23,12 +23,13 @@ import { removeTree } from '../../files/remove-tree.ts';
 import { SEEN } from '../../sandbox/layout.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { sessionMounts } from '../../sandbox/session-folders.ts';
-import type {
-  InterpreterEvent,
-  InterpreterRequest,
-  LiveInterpreter,
-  ProgramRequest,
-  StopReason,
+import {
+  type InterpreterEvent,
+  type InterpreterRequest,
+  type LiveInterpreter,
+  notLookedInto,
+  type ProgramRequest,
+  type StopReason,
 } from '../interpreter.ts';
 import type { Language, ProgramPlan } from './language.ts';
 
@@ -206,6 +207,7 @@ export function createProgramInterpreter(
       });
     },
     variables: async () => [],
+    ...notLookedInto(`${language.title} keeps no variables to look at.`),
     async reset() {
       rmSync(state, { force: true });
       await keeper.reset();

@@ -37,6 +37,8 @@ const hello = z.object({
   python: z.string(),
   executable: z.string(),
   ipython: z.string().nullable(),
+  /** Questions that it answers; keepers of earlier versions answer none, and do not tell. */
+  asks: z.array(z.string()).optional(),
 });
 
 const shown = { seq: z.number(), id: z.string() };
@@ -77,6 +79,14 @@ const message = z.discriminatedUnion('ev', [
   z.object({ ev: z.literal('built'), ...shown }),
   done,
   z.object({ ev: z.literal('variables'), ...shown, variables: z.array(variableSchema) }),
+  z.object({
+    ev: z.literal('answered'),
+    ...shown,
+    answer: z.unknown().optional(),
+    problem: z
+      .object({ code: z.enum(['missing', 'invalid', 'timeout', 'failed', 'died', 'busy']), message: z.string() })
+      .optional(),
+  }),
   z.object({ ev: z.literal('reset'), ...shown, worker: z.number(), generation: z.number() }),
   z.object({
     ev: z.literal('restarted'),

@@ -2,7 +2,13 @@
 
 import { nanoid } from 'nanoid';
 import { toCuvetteError } from '../../errors.ts';
-import type { ExitReport, InterpreterEvent, LiveInterpreter, Output } from '../../interpreters/interpreter.ts';
+import {
+  type ExitReport,
+  type InterpreterEvent,
+  type LiveInterpreter,
+  notLookedInto,
+  type Output,
+} from '../../interpreters/interpreter.ts';
 import type { LabContext } from '../core/lab.ts';
 import { hashOf } from '../core/manifest.ts';
 import { describeCode, interruptCode, listVariables, resetCode, runCode } from '../primitives/code.ts';
@@ -87,6 +93,7 @@ export async function openLabInterpreter(call: CallLab): Promise<LiveInterpreter
     acknowledge: () => {},
     answerInstall: () => {},
     variables: async () => listVariables.output.parse(await ask(listVariables.name)).variables,
+    ...notLookedInto("The variables of a lab's interpreter are listed, but not looked into. Show them with execute."),
     async reset() {
       await ask(resetCode.name);
       life = describeCode.output.parse(await ask(describeCode.name)).life;

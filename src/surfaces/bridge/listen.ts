@@ -76,6 +76,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
         sessionsOf: (of) => sessionsOf(whoseSessions.parse(of)),
         data,
         maxBody: limits.mostBytes,
+        tools,
         log,
       }),
     );

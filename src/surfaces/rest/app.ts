@@ -20,6 +20,7 @@ import { fileRoutes } from './file-routes.ts';
 import { infoRoutes } from './info.ts';
 import type { Metrics } from './metrics.ts';
 import { serveDocument } from './openapi.ts';
+import { type OperateOptions, operateRoutes } from './operate.ts';
 import { notFound, onError, refuseInvalid } from './problem.ts';
 import { programmaticRoutes } from './programmatic.ts';
 import { guardJson, limitBody } from './request-body.ts';
@@ -45,6 +46,8 @@ export interface AppOptions {
   sandbox: string;
   /** The folders in which code looks for commands, if not those of this process. */
   searchPath: string[] | undefined;
+  /** What who runs the service is told of it. */
+  operate: Pick<OperateOptions, 'sandbox' | 'settings' | 'examine'>;
   /** The folders of uploads and workspaces, as `/health` tells them. */
   folders: { files: string; workspaces: string };
 }
@@ -100,6 +103,7 @@ export function createApp(options: AppOptions): OpenAPIHono<RestEnv> {
     }),
   );
   routes.route('/', options.workbench);
+  routes.route('/', operateRoutes({ metrics, shared, mostSessions: config.maxSessions, ...options.operate }));
   routes.get('/metrics', metrics.handler);
   routes.all('/mcp', (c) => mcp.fetch(c.req.raw, c.get('principal')));
 

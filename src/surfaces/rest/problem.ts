@@ -7,6 +7,7 @@ import type { ZodError } from 'zod';
 import { CuvetteError, type ErrorCode } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { retryAfterOf } from '../../sessions/admission.ts';
+import { executionInTheWay } from '../../sessions/busy.ts';
 import type { RestEnv } from '../caller.ts';
 import { hidePathSecret } from './redaction.ts';
 
@@ -18,6 +19,8 @@ interface Problem {
   code: ProblemCode;
   detail: string;
   retryAfter?: number | undefined;
+  /** The execution that is in the way. */
+  execution?: number | undefined;
 }
 
 const INSIDE: Problem = {
@@ -87,13 +90,19 @@ export function refuseInvalid(
 
 function describe(error: unknown): Problem {
   if (error instanceof CuvetteError && error.code !== 'internal')
-    return { status: error.status, code: error.code, detail: error.message, retryAfter: retryAfterOf(error) };
+    return {
+      status: error.status,
+      code: error.code,
+      detail: error.message,
+      retryAfter: retryAfterOf(error),
+      execution: executionInTheWay(error),
+    };
   if (error instanceof HTTPException && error.status < 500)
     return { status: error.status, code: codeOf(error.status), detail: sentenceOf(error) };
   return INSIDE;
 }
 
-function answer({ status, code, detail, retryAfter }: Problem): Response {
+function answer({ status, code, detail, retryAfter, execution }: Problem): Response {
   const body = {
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Error',
@@ -102,6 +111,7 @@ function answer({ status, code, detail, retryAfter }: Problem): Response {
     error: code,
     code,
     ...(retryAfter !== undefined && { retry_after_seconds: retryAfter }),
+    ...(execution !== undefined && { execution }),
   };
   const headers = new Headers({ 'content-type': 'application/problem+json' });
   if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter));

@@ -2,12 +2,18 @@
 
 export type Labels = Record<string, string | number>;
 
+/** A suffix is appended to the name of the metric. */
+export interface Sample {
+  suffix?: string;
+  labels: Labels;
+  value: number;
+}
+
 interface Metric {
   name: string;
   help: string;
   type: 'counter' | 'gauge' | 'histogram';
-  /** A suffix is appended to the name of the metric. */
-  samples(): { suffix?: string; labels: Labels; value: number }[];
+  samples(): Sample[];
 }
 
 export interface Registry {
@@ -15,6 +21,8 @@ export interface Registry {
   gauge(name: string, help: string, read: () => number): void;
   histogram(name: string, help: string, buckets: number[]): (value: number, labels?: Labels) => void;
   render(): string;
+  /** The samples of every metric, by its name. */
+  read(): Record<string, Sample[]>;
 }
 
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
@@ -53,6 +61,7 @@ export function createRegistry(): Registry {
       };
     },
     render: () => [...metrics.values()].map(render).join(''),
+    read: () => Object.fromEntries([...metrics.values()].map(({ name, samples }) => [name, samples()])),
   };
 }
 

@@ -8,6 +8,7 @@ import { Hono } from 'hono';
 import { openSpills } from '../../files/spill.ts';
 import type { Logger } from '../../log.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
+import type { Tool } from '../../tools/define-tool.ts';
 import type { RestEnv } from '../caller.ts';
 import { OPEN } from '../rest/access.ts';
 import { notFound, onError, refuseInvalid } from '../rest/problem.ts';
@@ -25,6 +26,7 @@ export interface BridgeAppOptions {
   data: string;
   /** Bytes of a body that is held in memory. */
   maxBody: number;
+  tools: readonly Tool[];
   log: Logger;
 }
 
@@ -32,7 +34,7 @@ export interface BridgeAppOptions {
 export const OF_HEADER = 'x-cuvette-of';
 const SILENCE_MS = 15_000;
 
-export async function createBridgeApp({ sessionsOf, data, maxBody, log }: BridgeAppOptions): Promise<BridgeApp> {
+export async function createBridgeApp({ sessionsOf, data, maxBody, tools, log }: BridgeAppOptions): Promise<BridgeApp> {
   const owners = new Map<Sessions, string>();
   const ownerOf = (sessions: Sessions) => {
     const owner = owners.get(sessions) ?? String(owners.size);
@@ -42,6 +44,8 @@ export async function createBridgeApp({ sessionsOf, data, maxBody, log }: Bridge
   const workbench = createWorkbench({
     sessionsOf: (c) => sessionsOf(c.req.header(OF_HEADER)),
     ownerOf: (c) => ownerOf(sessionsOf(c.req.header(OF_HEADER))),
+    toolsOf: () => tools,
+    log,
     spills: await openSpills(join(data, 'spill')),
     uploads: { largest: 0, quota: 0 }, // Its own user's disk is the user's own matter.
     maxBody,

@@ -11,6 +11,7 @@ import { createSessions } from '../../../src/sessions/sessions.ts';
 import type { RestEnv } from '../../../src/surfaces/caller.ts';
 import { onError } from '../../../src/surfaces/rest/problem.ts';
 import { createWorkbench, type WorkbenchOptions } from '../../../src/surfaces/workbench/workbench.ts';
+import { TOOLS } from '../../../src/tools/registry.ts';
 import { fakeResources, fakeZygotes, runAtOnce, until } from '../../sessions/fake-keepers.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
@@ -49,6 +50,8 @@ export async function openWorkbench(
   const workbench = createWorkbench({
     sessionsOf: () => sessions,
     ownerOf: () => 'me',
+    toolsOf: () => TOOLS,
+    log: createLog('silent'),
     spills: await openSpills(join(temporaryFolder(), 'spill')),
     uploads: { largest: 1000, quota: 0 },
     maxBody: 100_000,
