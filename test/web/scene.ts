@@ -109,11 +109,11 @@ $$\\hat\\beta = \\frac{\\sum_i (t_i - \\bar t)(r_i - \\bar r)}{\\sum_i (t_i - \\
 | Rome | −2.1 | 0.71 |`;
 
 const VARIABLES = [
-  { name: 'df', type: 'DataFrame', shape: '1048576 × 4', size: 92_000_000, preview: 'month, city, rain, station' },
-  { name: 'yearly', type: 'DataFrame', shape: '95 × 3', size: 2_400, preview: 'Bergen, Oslo, Rome' },
-  { name: 'weights', type: 'ndarray', shape: '512 × 64', size: 131_072, preview: 'float32' },
+  { name: 'df', type: 'DataFrame', shape: [1_048_576, 4], bytes: 92_000_000, preview: 'month, city, rain, station' },
+  { name: 'yearly', type: 'DataFrame', shape: [95, 3], bytes: 2_400, preview: 'Bergen, Oslo, Rome' },
+  { name: 'weights', type: 'ndarray', shape: [512, 64], bytes: 131_072, preview: 'float32' },
   { name: 'city', type: 'str', preview: "'Bergen'" },
-  { name: 'config', type: 'dict', shape: '6', preview: "{'epochs': 40, 'optimizer': {'name': 'adamw', …}}" },
+  { name: 'config', type: 'dict', length: 6, preview: "{'epochs': 40, 'optimizer': {'name': 'adamw', …}}" },
   { name: 'summary', type: 'str', preview: "'### What the rain did\\nRainfall grew in …'" },
 ];
 
@@ -122,9 +122,21 @@ const TREE = {
   type: 'dict',
   count: 3,
   items: [
-    { key: 'epochs', type: 'int', preview: '40', has_children: false },
-    { key: 'optimizer', type: 'dict', preview: "{'name': 'adamw', 'lr': 0.0003}", has_children: true },
-    { key: 'cities', type: 'list', preview: "['Oslo', 'Bergen', 'Rome']", has_children: true },
+    { key: 'epochs', path: "config['epochs']", type: 'int', preview: '40', has_children: false },
+    {
+      key: 'optimizer',
+      path: "config['optimizer']",
+      type: 'dict',
+      preview: "{'name': 'adamw', 'lr': 0.0003}",
+      has_children: true,
+    },
+    {
+      key: 'cities',
+      path: "config['cities']",
+      type: 'list',
+      preview: "['Oslo', 'Bergen', 'Rome']",
+      has_children: true,
+    },
   ],
 };
 

@@ -108,9 +108,11 @@ export type Matches = z.infer<typeof matchesSchema>;
 export const variableSchema = z.object({
   name: z.string(),
   type: z.string(),
-  preview: z.optional(z.nullable(z.string())),
-  shape: z.optional(z.nullable(z.union([z.string(), z.array(z.number())]))),
-  size: z.optional(z.nullable(z.number())),
+  shape: z.optional(z.array(z.number())),
+  dtype: z.optional(z.string()),
+  length: z.optional(z.number()),
+  bytes: z.optional(z.number()),
+  preview: z.optional(z.string()),
 });
 export type Variable = z.infer<typeof variableSchema>;
 export const variablesSchema = z.object({ variables: z.array(variableSchema) });
@@ -130,7 +132,16 @@ export const valueSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('tree'),
     type: z.string(),
-    items: z.array(z.object({ key: z.string(), type: z.string(), preview: z.string(), has_children: z.boolean() })),
+    items: z.array(
+      z.object({
+        key: z.string(),
+        type: z.string(),
+        preview: z.string(),
+        has_children: z.boolean(),
+        /** By which it is asked for. */
+        path: z.string(),
+      }),
+    ),
     count: z.number(),
   }),
   z.object({ kind: z.literal('text'), type: z.string(), text: z.string() }),

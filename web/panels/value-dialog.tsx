@@ -79,7 +79,7 @@ function Branch({ items, ...rest }: ValueProps & { items: Tree['items'] }) {
   );
 }
 
-function Item({ item, store, interpreter, path }: ValueProps & { item: Tree['items'][number] }) {
+function Item({ item, store, interpreter }: ValueProps & { item: Tree['items'][number] }) {
   const [isOpen, setOpen] = useState(false);
   const line = (
     <>
@@ -99,7 +99,7 @@ function Item({ item, store, interpreter, path }: ValueProps & { item: Tree['ite
         <Icon name="chevron" />
         {line}
       </button>
-      {isOpen && <Children store={store} interpreter={interpreter} path={`${path}/${item.key}`} />}
+      {isOpen && <Children store={store} interpreter={interpreter} path={item.path} />}
     </>
   );
 }

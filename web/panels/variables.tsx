@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import type { SessionDetail, Variable } from '../api/schemas.ts';
 import { useApp } from '../shell/context.ts';
-import { formatBytes } from '../shell/format.ts';
+import { formatBytes, formatCount } from '../shell/format.ts';
 import { Icon } from '../shell/icons.tsx';
 import { lazy } from '../shell/lazy.tsx';
 import { useFetched } from '../shell/use-fetched.ts';
@@ -77,7 +77,7 @@ function isTable({ type }: Variable): boolean {
   return /DataFrame|Series|ndarray|Table|Tensor/.test(type);
 }
 
-function describe({ type, shape, size }: Variable): string {
-  const written = Array.isArray(shape) ? shape.join(' × ') : shape;
-  return [type, written, size ? formatBytes(size) : undefined].filter(Boolean).join(' ');
+function describe({ type, shape, length, bytes }: Variable): string {
+  const size = shape?.map(formatCount).join(' × ') ?? (length === undefined ? undefined : formatCount(length));
+  return [type, size, bytes ? formatBytes(bytes) : undefined].filter(Boolean).join(', ');
 }

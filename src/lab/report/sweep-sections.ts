@@ -7,7 +7,7 @@ import type { SweepCell, SweepEvidence, SweepRecord } from '../site-sweep/sweep-
 import { type Markup, markup } from './markup.ts';
 import { formatCount, formatInterval, formatNumber, formatP, formatShort } from './numbers.ts';
 import { clamp } from './scale.ts';
-import { formatPosition, pointName } from './site-map.ts';
+import { formatPosition, pointName } from './site-names.ts';
 
 const CELL = { width: 64, height: 26 };
 const MARGIN = { left: 110, top: 40 };
