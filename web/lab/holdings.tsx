@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import * as z from 'zod/mini';
 import { useApp } from '../shell/context.ts';
 import { formatAgo, formatCount } from '../shell/format.ts';
+import { Scrolling } from '../shell/scrolling.tsx';
 import { useFetched } from '../shell/use-fetched.ts';
 import { linkTo } from '../state/route.ts';
 import { labState } from './lab-state.ts';
@@ -84,6 +85,7 @@ export function Holdings() {
         {probes.length === 0 && <p class="quiet">None yet: run train_probe on labelled prompts.</p>}
         {probes.length > 0 && (
           <Rows
+            label="Probes"
             head={['probe', 'layer', 'position', 'rank']}
             rows={probes.map(({ id, layer, position, rank = 1 }) => [
               id,
@@ -99,6 +101,7 @@ export function Holdings() {
         {manifests.length === 0 && <p class="quiet">None yet. Every run leaves a manifest here.</p>}
         {manifests.length > 0 && (
           <Rows
+            label="Experiments"
             head={['tool', 'manifest', 'when']}
             rows={manifests.map(({ tool, manifest_sha256, time }) => [
               tool,
@@ -121,9 +124,9 @@ function Fact({ name, value }: { name: string; value: string }) {
   );
 }
 
-function Rows({ head, rows }: { head: string[]; rows: string[][] }) {
+function Rows({ label, head, rows }: { label: string; head: string[]; rows: string[][] }) {
   return (
-    <div class="frame-table">
+    <Scrolling class="frame-table" label={label}>
       <table>
         <thead>
           <tr>
@@ -144,7 +147,7 @@ function Rows({ head, rows }: { head: string[]; rows: string[][] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrolling>
   );
 }
 

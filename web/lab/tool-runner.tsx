@@ -3,6 +3,7 @@
 import { useRef, useState } from 'preact/hooks';
 import type { Tool, ToolAnswer } from '../api/schemas.ts';
 import { useApp } from '../shell/context.ts';
+import { Scrolling } from '../shell/scrolling.tsx';
 import { linkTo } from '../state/route.ts';
 import { StaticText } from '../terminal/static-text.tsx';
 import { keepRecord, labState } from './lab-state.ts';
@@ -114,10 +115,10 @@ function Findings({ answer }: { answer: ToolAnswer }) {
     );
   const { record: _, map, ...rest } = answer.structured ?? {};
   return (
-    <section class="whole-output" tabIndex={0} aria-label="What it found">
+    <Scrolling class="whole-output" label="What it found">
       {typeof map === 'string' && <StaticText text={map} />}
       <StaticText text={JSON.stringify(rest, undefined, 2)} />
-    </section>
+    </Scrolling>
   );
 }
 

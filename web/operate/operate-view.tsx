@@ -6,6 +6,7 @@ import { useApp } from '../shell/context.ts';
 import { formatBytes, formatCount, formatSeconds } from '../shell/format.ts';
 import { IconButton } from '../shell/icons.tsx';
 import { panes } from '../shell/panes.ts';
+import { Scrolling } from '../shell/scrolling.tsx';
 import { useFetched } from '../shell/use-fetched.ts';
 import '../styles/lab.css';
 import { Bars } from './bars.tsx';
@@ -80,7 +81,7 @@ function Standing({ operation: { metrics, sandbox, doctor, settings } }: { opera
         <Card title="How long executions take">
           {metrics.latencies.length === 0 && <p class="quiet">Nothing ran yet.</p>}
           {metrics.latencies.length > 0 && (
-            <div class="frame-table">
+            <Scrolling class="frame-table" label="How long executions take">
               <table>
                 <thead>
                   <tr>
@@ -103,7 +104,7 @@ function Standing({ operation: { metrics, sandbox, doctor, settings } }: { opera
                   ))}
                 </tbody>
               </table>
-            </div>
+            </Scrolling>
           )}
         </Card>
         <Card title="Refused, and limits that were hit">
@@ -151,7 +152,7 @@ function Standing({ operation: { metrics, sandbox, doctor, settings } }: { opera
         </Card>
       </div>
       <Card title="Settings">
-        <section class="frame-table" tabIndex={0} aria-label="Settings">
+        <Scrolling class="frame-table" label="Settings">
           <table>
             <thead>
               <tr>
@@ -174,7 +175,7 @@ function Standing({ operation: { metrics, sandbox, doctor, settings } }: { opera
               ))}
             </tbody>
           </table>
-        </section>
+        </Scrolling>
       </Card>
     </>
   );

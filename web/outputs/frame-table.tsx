@@ -1,5 +1,6 @@
 /** Draws a DataFrame that was printed as a result. The table that pages through a whole variable is in `panels/`. */
 
+import { Scrolling } from '../shell/scrolling.tsx';
 import type { FrameTableCells } from './read-table.ts';
 
 export function FrameTable({ table: { head, rows, note } }: { table: FrameTableCells }) {
@@ -10,7 +11,7 @@ export function FrameTable({ table: { head, rows, note } }: { table: FrameTableC
     ),
   );
   return (
-    <section class="frame-table" tabIndex={0} aria-label={note || 'Table'}>
+    <Scrolling class="frame-table" label={note || 'Table'}>
       <table>
         <thead>
           {head.map((cells, at) => (
@@ -42,6 +43,6 @@ export function FrameTable({ table: { head, rows, note } }: { table: FrameTableC
         </tbody>
       </table>
       {note && <p class="quiet">{note}</p>}
-    </section>
+    </Scrolling>
   );
 }

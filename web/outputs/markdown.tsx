@@ -4,6 +4,7 @@ import { Lexer, type Token, type Tokens } from 'marked';
 import type { ComponentChildren, JSX } from 'preact';
 import { CodeView } from '../cells/code-view.tsx';
 import { lazy } from '../shell/lazy.tsx';
+import { Scrolling } from '../shell/scrolling.tsx';
 
 const Formula = lazy(async () => (await import('./latex.tsx')).Formula);
 
@@ -51,7 +52,7 @@ function heading(depth: number, children: ComponentChildren): JSX.Element {
 
 function MarkdownTable({ table }: { table: Tokens.Table }) {
   return (
-    <div class="frame-table">
+    <Scrolling class="frame-table" label="Table">
       <table>
         <thead>
           <tr>
@@ -72,7 +73,7 @@ function MarkdownTable({ table }: { table: Tokens.Table }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrolling>
   );
 }
 

@@ -5,6 +5,7 @@ import { useApp } from '../shell/context.ts';
 import { Dialog } from '../shell/dialog.tsx';
 import { formatBytes } from '../shell/format.ts';
 import { Icon } from '../shell/icons.tsx';
+import { Scrolling } from '../shell/scrolling.tsx';
 import { useFetched } from '../shell/use-fetched.ts';
 import { StaticText } from '../terminal/static-text.tsx';
 
@@ -53,9 +54,9 @@ function TextPreview({ session, path, size }: { session: string; path: string; s
   if (value === null) return <p class="quiet">This is no text. Download it to look at it.</p>;
   return (
     <>
-      <section class="whole-output" tabIndex={0} aria-label="Text of the file">
+      <Scrolling class="whole-output" label="Text of the file">
         <StaticText text={value} />
-      </section>
+      </Scrolling>
       {size > PREVIEW && <p class="quiet">The first {formatBytes(PREVIEW)} are shown.</p>}
     </>
   );

@@ -32,27 +32,29 @@ export function Inspector({ store, detail }: { store: SessionStore; detail: Sess
   };
   return (
     <aside class="inspector" aria-label="Inspector">
-      <div class="tabs" role="tablist" aria-label="Inspector">
-        {TABS.map(([name, title]) => (
-          <button
-            key={name}
-            id={`tab-${name}`}
-            type="button"
-            role="tab"
-            aria-selected={name === chosen}
-            aria-controls="inspector-panel"
-            tabIndex={name === chosen ? 0 : -1}
-            onClick={() => {
-              panes.inspectorTab.value = name;
-            }}
-            onKeyDown={({ key }) => {
-              if (key === 'ArrowRight') move(1);
-              if (key === 'ArrowLeft') move(-1);
-            }}
-          >
-            {title}
-          </button>
-        ))}
+      <div class="tabs">
+        <div role="tablist" aria-label="Inspector">
+          {TABS.map(([name, title]) => (
+            <button
+              key={name}
+              id={`tab-${name}`}
+              type="button"
+              role="tab"
+              aria-selected={name === chosen}
+              aria-controls="inspector-panel"
+              tabIndex={name === chosen ? 0 : -1}
+              onClick={() => {
+                panes.inspectorTab.value = name;
+              }}
+              onKeyDown={({ key }) => {
+                if (key === 'ArrowRight') move(1);
+                if (key === 'ArrowLeft') move(-1);
+              }}
+            >
+              {title}
+            </button>
+          ))}
+        </div>
         <IconButton
           icon="close"
           label="Close the inspector"

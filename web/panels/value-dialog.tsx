@@ -6,6 +6,7 @@ import { useApp } from '../shell/context.ts';
 import { Dialog } from '../shell/dialog.tsx';
 import { formatCount } from '../shell/format.ts';
 import { Icon } from '../shell/icons.tsx';
+import { Scrolling } from '../shell/scrolling.tsx';
 import { useFetched } from '../shell/use-fetched.ts';
 import type { SessionStore } from '../state/session-store.ts';
 import { StaticText } from '../terminal/static-text.tsx';
@@ -39,9 +40,9 @@ function ValueView({ store, interpreter, path }: ValueProps) {
   if (!value) return <p class="quiet">Looking…</p>;
   if (value.kind === 'text')
     return (
-      <section class="whole-output" tabIndex={0} aria-label={value.type}>
+      <Scrolling class="whole-output" label={value.type}>
         <StaticText text={value.text} />
-      </section>
+      </Scrolling>
     );
   if (value.kind === 'tree') return <TreeView tree={value} store={store} interpreter={interpreter} path={path} />;
   return (
@@ -55,7 +56,7 @@ function ValueView({ store, interpreter, path }: ValueProps) {
 
 function TreeView({ tree, store, interpreter, path }: ValueProps & { tree: Tree }) {
   return (
-    <section class="whole-output tree" tabIndex={0} aria-label={tree.type}>
+    <Scrolling class="whole-output tree" label={tree.type}>
       <p class="quiet">
         {tree.type}, {formatCount(tree.count)} items
       </p>
@@ -63,7 +64,7 @@ function TreeView({ tree, store, interpreter, path }: ValueProps & { tree: Tree 
       {tree.count > tree.items.length && (
         <p class="quiet">The first {formatCount(tree.items.length)} are shown. Look at others by code.</p>
       )}
-    </section>
+    </Scrolling>
   );
 }
 
