@@ -28,7 +28,7 @@ function project(
   };
 }
 
-const ORDER: Project[] = ['unit', 'live', 'lab', 'attack', 'torch', 'soak', 'docker'];
+const ORDER: Project[] = ['unit', 'live', 'lab', 'attack', 'torch', 'soak', 'docker', 'browser'];
 
 export default defineConfig({
   test: {
@@ -55,6 +55,8 @@ export default defineConfig({
       }),
       // Thousands of mixed calls. CUVETTE_SOAK says how many.
       project('soak', { workers: 1, minutes: 30 }),
+      // The built page in a real browser, on the built program and on a stand-in for it.
+      project('browser', { setup: ['test/web/global-setup.ts'], workers: 1 }),
       // The Dockerfile's own steps, in a root made of Debian's packages.
       project('docker', { setup: [], workers: 1, minutes: 120 }),
     ],

@@ -6,7 +6,7 @@
  */
 
 import { join } from 'node:path';
-import { installPackages, pythons, whyNoImage, whyNotConfined } from './testing/machine.mjs';
+import { installPackages, pythons, whyNoBrowser, whyNoImage, whyNotConfined } from './testing/machine.mjs';
 import { CANNOT_RUN, clock, ROOT, run, show, withHeartbeat } from './testing/run.mjs';
 
 const isCi = Boolean(process.env.CI);
@@ -24,6 +24,7 @@ async function runAll() {
   const waiting = chosen(suites());
   if (!waiting) return;
   await installPackages(['bwrap', 'c++', 'venv', 'debootstrap']);
+  await installPackages(['chromium']);
   await installPackages(['docker-compose']); // By itself: what a system does not have keeps it from nothing else.
   const isBuilt = await suite({ name: 'build', command: 'npm', args: ['run', '--silent', 'build'], isStep: true });
   if (!isBuilt) return;
@@ -58,6 +59,7 @@ function suites() {
     { ...vitest('attack'), needs: confinement },
     { ...vitest('torch'), needs: () => prepared('torch') },
     { ...vitest('lab'), needs: environment },
+    { ...vitest('browser'), needs: async () => whyNoBrowser() ?? environment() },
     { ...vitest('soak'), needs: confinement, isLong: true },
     {
       ...step('hadolint', join(cache, 'hadolint', 'bin', 'hadolint'), ['Dockerfile']),

@@ -20,9 +20,10 @@ const BUILT = [
   'dist/kernel-simd.wasm',
   'dist/kernel-relaxed.wasm',
   'build/lab.js',
+  'dist/web/index.html',
 ];
 const BUILT_FROM = [
-  ...['src', 'scripts/kernel.mjs', 'scripts/lab/library.ts', 'test/lab/ground-truth'],
+  ...['src', 'web', 'scripts/kernel.mjs', 'scripts/lab/library.ts', 'test/lab/ground-truth'],
   ...['package-lock.json', 'package.json', 'tsdown.config.ts'],
   ...(existsSync(join(ROOT, 'test/lab/held-out')) ? ['test/lab/held-out'] : []),
 ];

@@ -19,6 +19,8 @@ describe('the project of a test file', () => {
     ['test/lab/engines/torch/parity.test.ts', 'torch'],
     ['test/attack/isolation.test.ts', 'attack'],
     ['test/attack/soak.test.ts', 'soak'],
+    ['test/web/session.test.ts', 'browser'],
+    ['test/web/terminal/terminal.test.ts', 'unit'],
   ])('of %s is %s', (file, project) => {
     expect(sorted.get(file)).toBe(project);
   });

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-export type Project = 'unit' | 'live' | 'lab' | 'attack' | 'soak' | 'torch' | 'docker';
+export type Project = 'unit' | 'live' | 'lab' | 'attack' | 'soak' | 'torch' | 'docker' | 'browser';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -12,6 +12,9 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const BY_PATH: [RegExp, Project][] = [
   [/^test\/attack\/soak\.test\.ts$/, 'soak'],
   [/^test\/attack\//, 'attack'],
+  // The page's own logic needs no browser.
+  [/^test\/web\/(state|terminal)\//, 'unit'],
+  [/^test\/web\//, 'browser'],
   [/^test\/docker\/image\.test\.ts$/, 'docker'],
   [/^test\/lab\/engines\/torch\//, 'torch'],
   [/^test\/lab\/engines\//, 'lab'],

@@ -14,6 +14,7 @@ const PACKAGES = {
     venv: 'python3-venv',
     debootstrap: 'debootstrap',
     'docker-compose': 'docker-compose',
+    chromium: 'chromium',
   },
   dnf: { bwrap: 'bubblewrap', 'c++': 'gcc-c++', debootstrap: 'debootstrap' },
   apk: { bwrap: 'bubblewrap', 'c++': 'g++', debootstrap: 'debootstrap' },
@@ -46,6 +47,11 @@ export function whyNotConfined() {
   const sandbox = JSON.parse(stdout || '[]').find(({ name }) => name === 'sandbox');
   if (sandbox?.state === 'works') return undefined;
   return sandbox?.detail ?? 'cuvette doctor did not say whether this machine can confine';
+}
+
+/** What the page's tests cannot be run without; nothing if it is there. */
+export function whyNoBrowser() {
+  return has('/usr/bin/chromium') ? undefined : 'there is no /usr/bin/chromium on this machine; install chromium';
 }
 
 /** What the image's own steps cannot be run without. */

@@ -2,7 +2,8 @@
 
 import { CuvetteError } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
-import { linesIn, type RemoteEvent, readJsonLines, readServerSentEvents } from './event-reader.ts';
+import { readServerSentEvents, type ServerSentEvent } from '../../server-sent-events.ts';
+import { linesIn, readJsonLines } from './event-reader.ts';
 import { EVENTS as JSON_LINES } from './lab-protocol.ts';
 import { lostBy, notCuvette, type Remote, refusal } from './remote-errors.ts';
 
@@ -21,7 +22,7 @@ export interface Connection {
   /** Gives the answer, if it is a good one. */
   send(request: RemoteRequest, signal: AbortSignal): Promise<Response>;
   /** The events of the answer. Whoever asks for them reads some. */
-  open(request: RemoteRequest, signal: AbortSignal): Promise<AsyncIterable<RemoteEvent>>;
+  open(request: RemoteRequest, signal: AbortSignal): Promise<AsyncIterable<ServerSentEvent>>;
 }
 
 export interface ConnectionOptions {
@@ -94,7 +95,7 @@ export function createConnection({ remote, token, instanceHeader, silence }: Con
   };
 }
 
-async function* untilLost(events: AsyncIterable<RemoteEvent>, close: () => void): AsyncGenerator<RemoteEvent> {
+async function* untilLost(events: AsyncIterable<ServerSentEvent>, close: () => void): AsyncGenerator<ServerSentEvent> {
   try {
     yield* events;
   } catch (error) {

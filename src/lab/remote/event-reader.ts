@@ -1,29 +1,9 @@
-/** Reads events from the body of an answer, as they come: server-sent events, or lines of JSON. */
+/** Reads the lines of an answer's body as they come, and events of those that are JSON. Server-sent events are parsed by `server-sent-events.ts`. */
 
 import type { ReadableStream } from 'node:stream/web';
+import type { ServerSentEvent } from '../../server-sent-events.ts';
 
-export interface RemoteEvent {
-  /** Empty where the format has none. */
-  id: string;
-  data: string;
-}
-
-/** Ends where the connection does; half an event is none. */
-export async function* readServerSentEvents(lines: AsyncIterable<string>): AsyncGenerator<RemoteEvent> {
-  let id = '';
-  let data: string[] = [];
-  for await (const line of lines) {
-    const [, field, value = ''] = /^(id|data): ?(.*)$/s.exec(line) ?? [];
-    if (field === 'id') id = value;
-    if (field === 'data') data.push(value);
-    if (line !== '') continue;
-    if (data.length > 0) yield { id, data: data.join('\n') };
-    id = '';
-    data = [];
-  }
-}
-
-export async function* readJsonLines(lines: AsyncIterable<string>): AsyncGenerator<RemoteEvent> {
+export async function* readJsonLines(lines: AsyncIterable<string>): AsyncGenerator<ServerSentEvent> {
   for await (const line of lines) if (line.trim() !== '') yield { id: '', data: line };
 }
 

@@ -6,10 +6,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuvetteError } from '../../errors.ts';
+import type { ServerSentEvent } from '../../server-sent-events.ts';
 import type { LabContext } from '../core/lab.ts';
 import type { Connection, RemoteRequest } from './connection.ts';
 import type { CallIdentity, DisconnectedCalls } from './disconnected-calls.ts';
-import type { RemoteEvent } from './event-reader.ts';
 import { forgotten, LostConnection, lostMessage, restarted, unreachable } from './remote-errors.ts';
 
 export interface ResumableCall<Answer> {
@@ -21,7 +21,7 @@ export interface ResumableCall<Answer> {
   /** Sends the call; or joins the one of that id, after the last event that was taken. */
   request(id: string, isJoin: boolean): RemoteRequest;
   /** Takes an event; gives the answer, if that is the last one. */
-  take(event: RemoteEvent): { answer: Answer } | undefined;
+  take(event: ServerSentEvent): { answer: Answer } | undefined;
   /** It is sent anew, and its events are numbered from the first again. */
   restart(): void;
   /** Stops the call of that id. */
@@ -111,7 +111,7 @@ export function createResumableCalls({ connection, disconnected, waits }: Resuma
     }
 
     /** The events that are to come; or why there are none, if the call was to be joined. */
-    async function open(): Promise<AsyncIterable<RemoteEvent> | Missing> {
+    async function open(): Promise<AsyncIterable<ServerSentEvent> | Missing> {
       const isJoin = call.hasId && sent.mayRun;
       if (!isJoin) sent.instance = connection.instance;
       try {

@@ -68,7 +68,7 @@ function panels(all: readonly Panel[]): Markup {
   );
   const pictures = all.map(({ name, share, draw }, index) => {
     const { width } = boxes[index] ?? missing('box of panel', index);
-    return markup`<div style="flex-grow:${share}">${svg(width, HEIGHT, name, draw({ x: 0, y: 0, width, height: HEIGHT }))}</div>`;
+    return markup`<div class="share-${share}">${svg(width, HEIGHT, name, draw({ x: 0, y: 0, width, height: HEIGHT }))}</div>`;
   });
   return markup`<div class="panels">${pictures}</div>`;
 }

@@ -1,12 +1,12 @@
 /** Draws the map of a sweep as text for a terminal: how much of the behaviour the component moves at each site. */
 
 import type { EffectState } from '../causality/effect-states.ts';
-import type { HookPoint } from '../core/engine.ts';
 import { cellState } from '../site-sweep/conclude.ts';
 import { mapsOf, type SiteMap } from '../site-sweep/maps.ts';
 import type { SweepEvidence, SweepRecord } from '../site-sweep/sweep-record.ts';
 import { formatShort } from './numbers.ts';
 import { clamp } from './scale.ts';
+import { formatPosition, pointName } from './site-names.ts';
 import { painted, shown, type TerminalStyle, wrapped } from './terminal-style.ts';
 
 const NAMES = 12;
@@ -56,16 +56,6 @@ function cellText(state: EffectState, value: number, style: TerminalStyle): stri
 function shadeOf(value: number, style: TerminalStyle): string {
   const shades = style.unicode ? UNICODE_SHADES : ASCII_SHADES;
   return shades.charAt(clamp(Math.floor(Math.abs(value) * shades.length), 0, shades.length - 1));
-}
-
-/** A block's number stands for the residual stream after it. */
-export function pointName(point: HookPoint | undefined): string {
-  if (!point) return '';
-  return point.place === 'resid_post' ? `layer ${point.layer}` : `${point.layer} ${point.place}`;
-}
-
-export function formatPosition(position: number): string {
-  return position < 0 ? `\u2212${-position}` : String(position);
 }
 
 function legend(style: TerminalStyle): string {

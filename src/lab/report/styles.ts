@@ -10,8 +10,8 @@ const COLOURS = `:root{color-scheme:light dark;${LIGHT}}
 @media (prefers-color-scheme:dark){:root{${DARK}}}
 @media print{:root{color-scheme:light;${LIGHT}}}`;
 
-export const FIGURE_STYLE = `${COLOURS}
-svg{font-family:"Helvetica Neue",Helvetica,Arial,"Liberation Sans",sans-serif;font-size:11px;font-variant-numeric:tabular-nums}
+/** Without the colours, for a page that has its own under the same names. */
+export const FIGURE_RULES = `svg{font-family:"Helvetica Neue",Helvetica,Arial,"Liberation Sans",sans-serif;font-size:11px;font-variant-numeric:tabular-nums}
 svg text{fill:var(--ink)}
 svg .title{font-weight:600;font-size:11.5px}
 svg .result,svg .label,svg .tick{fill:var(--soft)}
@@ -46,6 +46,9 @@ svg text.good{fill:var(--good)}
 svg text.bad{fill:var(--bad)}
 svg text.mixed{fill:var(--mixed)}`;
 
+export const FIGURE_STYLE = `${COLOURS}
+${FIGURE_RULES}`;
+
 export const PAGE_STYLE = `
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 Charter,"Bitstream Charter","Source Serif 4",Cambria,Georgia,"Liberation Serif",serif}
@@ -66,9 +69,13 @@ figure{margin:1.4em 0;break-inside:avoid}
 figure svg{width:100%;height:auto;display:block}
 .panels{display:flex;flex-wrap:wrap;gap:14px}
 .panels>div{flex-basis:0;min-width:0}
+.share-1{flex-grow:1}
+.share-4{flex-grow:4}
+.share-5{flex-grow:5}
 figcaption{font-size:.88rem;color:var(--soft);margin-top:.5em}
 figcaption b{color:var(--ink)}
 .scroll{overflow-x:auto}
+figure .map svg{width:auto;max-width:100%}
 table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:5px 12px 5px 0;border-bottom:1px solid var(--faint);vertical-align:top}
 thead th{border-bottom:1.5px solid var(--soft);font-weight:600}

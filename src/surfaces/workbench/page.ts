@@ -30,7 +30,8 @@ const FRAME_POLICY =
   "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob:; style-src 'unsafe-inline'; " +
   "img-src data: blob:; font-src data:; media-src data: blob:; worker-src blob:; connect-src 'none'; frame-src 'none'; " +
   "form-action 'none'; base-uri 'none'; webrtc 'block'; frame-ancestors 'self'";
-const FRAME = 'frame.html';
+/** One in which scripts run, and one in which they do not. */
+const FRAME = /^frame(-scripts)?\.html$/;
 const HEADERS = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
 const PAGE_HEADERS = {
   ...HEADERS,
@@ -58,7 +59,7 @@ export function pageRoutes(options: PageOptions): Hono<RestEnv> {
     const name = c.req.param('name');
     const content = ASSET.test(name) ? await readFile(join(folder, 'ui', name)).catch(() => undefined) : undefined;
     if (!content) throw new CuvetteError('unknown_file', 'The page has no such file. Load the page again.');
-    const policy = name === FRAME ? { 'content-security-policy': FRAME_POLICY } : {};
+    const policy = FRAME.test(name) ? { 'content-security-policy': FRAME_POLICY } : {};
     const caching = HASHED.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache';
     const headers = { ...HEADERS, ...policy, 'content-type': typeOf(name), 'cache-control': caching };
     return c.body(new Uint8Array(content), 200, headers);

@@ -1,0 +1,46 @@
+/** Starts Debian's Chromium for tests and pictures: one browser for a file of tests, a page of its own for each test. */
+
+import { existsSync } from 'node:fs';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll } from 'vitest';
+
+export const CHROMIUM = '/usr/bin/chromium';
+export const hasChromium = existsSync(CHROMIUM);
+
+const FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export function startBrowser(): Promise<Browser> {
+  // Playwright makes a user data folder of its own, and removes it.
+  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+}
+
+export interface TestBrowser {
+  /** A page in a context of its own, which throws away what it kept. */
+  open(address: string, options?: BrowserContextOptions): Promise<Page>;
+}
+
+export function useBrowser(): TestBrowser {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    browser = await startBrowser();
+  });
+  afterAll(() => browser?.close());
+  return {
+    async open(address, options = {}) {
+      if (!browser) throw new Error('The browser is started before the first test of a file.');
+      const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, ...options });
+      const page = await context.newPage();
+      await page.goto(address);
+      return page;
+    },
+  };
+}

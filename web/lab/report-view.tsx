@@ -1,0 +1,31 @@
+/** Shows the sections of a record in a shadow root with the reports' own style sheet, in the page's colours. */
+
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { FIGURE_RULES, PAGE_STYLE } from '../../src/lab/report/styles.ts';
+import { importMarkup } from '../outputs/import-markup.ts';
+import { drawRecord, type LabRecord } from './records.ts';
+
+const HOST = `:host{display:block;color:var(--ink);font:15px/1.55 Charter,"Bitstream Charter","Source Serif 4",Cambria,Georgia,"Liberation Serif",serif}
+:host>div{max-width:820px}h1{font-size:1.4rem}h2{font-size:1.1rem}`;
+
+export function ReportView({ record }: { record: LabRecord }) {
+  const holder = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = holder.current;
+    if (!element) return;
+    const root = element.shadowRoot ?? element.attachShadow({ mode: 'open' });
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`${FIGURE_RULES}${PAGE_STYLE}${HOST}`);
+    root.adoptedStyleSheets = [sheet];
+    const body = document.createElement('div');
+    body.append(importMarkup(drawRecord(record)));
+    // What is too wide scrolls, and is reached by the keyboard.
+    for (const wide of body.querySelectorAll('.scroll')) {
+      wide.setAttribute('tabindex', '0');
+      wide.setAttribute('role', 'group');
+      wide.setAttribute('aria-label', 'Table');
+    }
+    root.replaceChildren(body);
+  }, [record]);
+  return <div ref={holder} class="report" />;
+}
