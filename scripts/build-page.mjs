@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
+import { buildApps } from './build-apps.mjs';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const WEB = join(ROOT, 'dist', 'web');
@@ -12,6 +13,7 @@ const MOST_FIRST = 350_000;
 
 export async function buildPage() {
   await build({ configFile: join(ROOT, 'web', 'vite.config.ts'), logLevel: 'error' });
+  await buildApps();
   const { first, all } = measurePage();
   if (first > MOST_FIRST)
     throw new Error(

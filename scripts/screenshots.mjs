@@ -89,7 +89,10 @@ answerLab(standIn, sampleRecord());
 standIn.answer(/^\/operate$/, () => Response.json(OPERATION));
 
 mkdirSync(folder, { recursive: true });
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--headless', '--no-sandbox', '--disable-gpu'] });
+const browser = await chromium.launch({
+  executablePath: '/usr/bin/chromium',
+  args: ['--headless', '--no-sandbox', '--disable-gpu'],
+});
 const wanted = process.argv.slice(3);
 for (const [size, options] of Object.entries(SIZES)) {
   for (const [view, go] of Object.entries(VIEWS)) {
