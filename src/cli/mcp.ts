@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Config } from '../config.ts';
 import { createLabInterpreters } from '../lab/labs/lab-interpreters.ts';
 import { createLabs } from '../lab/labs/labs.ts';
@@ -11,6 +11,7 @@ import { findPaths, type Paths, runtimeFolder } from '../paths.ts';
 import type { ServerResources } from '../sessions/server-resources.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Bridge } from '../surfaces/bridge/listen.ts';
+import { declaresApps, watchedTransport } from '../surfaces/mcp/apps.ts';
 import { createMcpServer } from '../surfaces/mcp/server.ts';
 import { projectFiles } from '../tools/caller-files.ts';
 import { createLabListing, createLabTools } from '../tools/lab.ts';
@@ -53,8 +54,15 @@ export async function main(args: string[]): Promise<number | undefined> {
   const labTools = createLabTools({ labsOf: () => labs, files: projectFiles(project) });
   const { tools, structured } = config;
   const lab = tools === 'code' ? undefined : { tools: labTools, listing: createLabListing(tools) };
-  const options = { sessions, log, lab, structured, shellCommand: shellCommand() };
-  const stdio = serveStdio(() => createMcpServer(options), { onerror: (error) => log.warn({ err: error }, 'mcp') });
+  let hasApps = false;
+  const options = { sessions, log, lab, structured, shellCommand: shellCommand(), hasApps: () => hasApps };
+  const transport = watchedTransport(new StdioServerTransport(), (message) => {
+    hasApps = declaresApps(message) ?? hasApps;
+  });
+  const stdio = serveStdio(() => createMcpServer(options), {
+    transport,
+    onerror: (error) => log.warn({ err: error }, 'mcp'),
+  });
 
   let bridge: Bridge | undefined;
   const listen = async () => {

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import type { ExecutionOrigin } from '../sessions/execution-record.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 
-const session = z.string().max(64).optional().describe('Default session if left out; "new": another.');
+const session = z.string().max(64).optional().describe('Id or "new"; else default.');
 const interpreter = z.string().max(200).default('builtin').describe('See list_interpreters.');
 
 /** Arguments that several tools share. */
@@ -31,6 +31,8 @@ export interface ToolAnswer {
   text: string;
   structured: Record<string, unknown>;
   images?: { mimeType: string; base64: string }[];
+  /** HTML that code showed, for views that can show it; models are not given it. */
+  shown?: string[];
   links?: { uri: string; name: string; mimeType: string; description: string }[];
   isError?: boolean;
 }

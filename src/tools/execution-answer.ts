@@ -8,6 +8,8 @@ import type { ToolAnswer } from './define-tool.ts';
 
 const MOST_IMAGES = 8;
 const LARGEST_IMAGE = 4_000_000;
+/** Characters. */
+const MOST_HTML = 200_000;
 
 export const executionOutput = z.object({
   session: z.string(),
@@ -41,6 +43,7 @@ export function answerFor(execution: Execution, limit: number): ToolAnswer {
     text,
     structured: structuredRecord(record, output, transcript.length, notes),
     images,
+    shown: tablesOf(execution),
     links: [...links, ...(transcript.file ? [linkToText(record)] : [])],
     isError: record.outcome !== null && record.outcome !== 'ok',
   };
@@ -127,6 +130,17 @@ function picturesOf(
     }
   });
   return { images, links };
+}
+
+/** The HTML that it showed, which is mostly tables, as long as it is not too much. */
+function tablesOf({ transcript }: Execution): string[] {
+  let left = MOST_HTML;
+  return transcript.outputs.flatMap((output) => {
+    const html = 'data' in output ? output.data['text/html'] : undefined;
+    if (typeof html !== 'string' || html.length > left) return [];
+    left -= html.length;
+    return [html];
+  });
 }
 
 function linkToText(record: ExecutionRecord) {

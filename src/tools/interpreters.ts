@@ -54,7 +54,7 @@ export const stopInterpreter = defineTool({
   name: 'stop_interpreter',
   title: 'Stop interpreter',
   description:
-    'Stop an interpreter; its variables are lost. It starts again on the next execute; remove=true forgets a saved one.',
+    'Stop an interpreter; its variables are lost. The next execute starts it again; remove=true forgets a saved one.',
   input: z.object({ name: z.string().min(1).max(100), remove: z.boolean().default(false), session: ARGUMENTS.session }),
   output: z.object({ message: z.string() }),
   annotations: DESTROYS,
@@ -68,7 +68,7 @@ export const listInterpreters = defineTool({
   name: 'list_interpreters',
   title: 'List interpreters',
   description:
-    'What execute can be given as interpreter: builtin, saved, added, and found in the project (.venv, venv, JetBrains SDKs).',
+    'What execute takes as interpreter: builtin, saved, added, and found in the project (.venv, venv, JetBrains SDKs).',
   input: z.object({ session: ARGUMENTS.session }),
   output: z.object({ interpreters: z.array(listing) }),
   annotations: READS,

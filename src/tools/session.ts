@@ -2,19 +2,22 @@
 
 import * as z from 'zod';
 import { messageOf } from '../errors.ts';
-import { variableSchema } from '../interpreters/interpreter.ts';
+import { valueViewSchema, variableSchema } from '../interpreters/interpreter.ts';
 import type { Environment } from '../interpreters/python/environment.ts';
 import { findClientSession } from '../sessions/client-session.ts';
 import { toNotebook, toScript } from '../sessions/notebook.ts';
 import { VERSION } from '../version.ts';
 import { writeExport } from './caller-files.ts';
 import { ARGUMENTS, CHANGES, DESTROYS, defineTool, READS } from './define-tool.ts';
+import { valueText } from './value-text.ts';
+
+/** Seconds until who looks at a value is told that code still runs. */
+const LONGEST_WAIT = 60;
 
 export const reset = defineTool({
   name: 'reset',
   title: 'Reset',
-  description:
-    'Start an interpreter afresh: variables, imports and what runs are gone for good; files and history stay.',
+  description: 'Start an interpreter afresh: variables, imports and what runs are gone; files and history stay.',
   input: z.object({ interpreter: ARGUMENTS.interpreter, session: ARGUMENTS.session }),
   output: z.object({ removed: z.number() }),
   annotations: DESTROYS,
@@ -27,17 +30,27 @@ export const reset = defineTool({
 export const listVars = defineTool({
   name: 'list_vars',
   title: 'List variables',
-  description: 'Names defined in an interpreter, in alphabetical order. Waits for running code.',
+  description: 'Names defined in an interpreter, sorted, or what one of them holds. Waits for running code.',
   input: z.object({
     interpreter: ARGUMENTS.interpreter,
     session: ARGUMENTS.session,
     details: z.boolean().default(false).describe('With type, shape and size, one a line.'),
+    name: z.string().min(1).max(1000).optional().describe("Show its rows or items: df, cfg['a'][0]."),
+    offset: z.number().int().min(0).default(0).describe('First row.'),
+    limit: z.number().int().min(1).default(20).describe('Rows.'),
   }),
   output: z.object({
-    variables: z.array(variableSchema),
+    variables: z.array(variableSchema).describe('Empty where a name was given.'),
+    value: valueViewSchema.optional(),
   }),
   annotations: READS,
-  async handler({ interpreter, session: id, details }, context) {
+  async handler({ interpreter, session: id, details, name, offset, limit }, context) {
+    if (name !== undefined) {
+      const waiting = { wait: LONGEST_WAIT, signal: context.signal };
+      const request = { path: name, offset, limit };
+      const value = await context.sessions.use(id, (session) => session.look(interpreter, request, waiting));
+      return { text: valueText(name, value), structured: { variables: [], value } };
+    }
     const variables = await context.sessions.use(id, (session) => session.variables(interpreter));
     const text = details ? variables.map(described).join('\n') : variables.map(({ name }) => name).join(', ');
     return { text: text || 'No variables defined', structured: { variables } };
@@ -48,7 +61,7 @@ export const getSessionInfo = defineTool({
   name: 'get_session_info',
   title: 'Session info',
   description:
-    'Where this session lives: id, folders, socket, client process and transcript, Python environment, sandbox, what runs now.',
+    "This session's id, folders, socket, client process and transcript, Python environment, sandbox, what runs now.",
   input: z.object({ session: ARGUMENTS.session }),
   output: z.object({
     session: z.string(),

@@ -23,6 +23,7 @@ import type { Sessions } from '../../sessions/sessions.ts';
 import type { Tool } from '../../tools/define-tool.ts';
 import type { LabListing } from '../../tools/lab.ts';
 import type { Principal } from '../caller.ts';
+import { declaresApps } from './apps.ts';
 import { createMcpServer, type McpLab, type McpOptions } from './server.ts';
 
 export interface McpHttpOptions {
@@ -56,6 +57,8 @@ interface Exchange {
 /** Milliseconds; an interrupt that code ignores takes four seconds. */
 const LAST_ANSWERS = 5000;
 const SESSION = 'mcp-session-id';
+/** The end of the session id of a client that shows apps: in the older era, only its first request says so. */
+const WITH_APPS = '.apps';
 /** One of the error codes that JSON-RPC leaves to servers; the HTTP status says why. */
 const NOT_SERVED = -32_000;
 
@@ -84,7 +87,9 @@ export function createMcpHttp(options: McpHttpOptions): McpHttp {
     const sessions = open(principal);
     if (sessions instanceof CuvetteError) return jsonRpcError(sessions.status, NOT_SERVED, sessions.message, id);
     const lab = labFor(principal, isJSONRPCRequest(body) && body.method === 'tools/call');
-    const exchange = begin({ sessions, lab, caller: principal.id }, cancelKeyOf(request, principal, id));
+    const showsApps = declaresApps(body) ?? request.headers.get(SESSION)?.endsWith(WITH_APPS) ?? false;
+    const of = { sessions, lab, caller: principal.id, hasApps: () => showsApps };
+    const exchange = begin(of, cancelKeyOf(request, principal, id));
     const authInfo: AuthInfo = { token: '', clientId: principal.id, scopes: [] };
     servers.set(authInfo, exchange.server);
     const response = await handler.fetch(request, { authInfo, parsedBody: body });
@@ -93,7 +98,10 @@ export function createMcpHttp(options: McpHttpOptions): McpHttp {
     return response;
   }
 
-  function begin(of: Pick<McpOptions, 'sessions' | 'lab' | 'caller'>, cancelKey: string | undefined): Exchange {
+  function begin(
+    of: Pick<McpOptions, 'sessions' | 'lab' | 'caller' | 'hasApps'>,
+    cancelKey: string | undefined,
+  ): Exchange {
     const stop = new AbortController();
     const server = createServer({ ...options.server, ...of, isShared: true, log, stop: stop.signal });
     const ended = new Promise<void>((resolve) => {
@@ -148,7 +156,8 @@ export function createMcpHttp(options: McpHttpOptions): McpHttp {
         await cancel(request, principal, body.params?.requestId);
       }
       const response = await serve(request, principal, body);
-      if (isInitializeRequest(body) && response.ok) response.headers.set(SESSION, nanoid());
+      if (isInitializeRequest(body) && response.ok)
+        response.headers.set(SESSION, nanoid() + (declaresApps(body) ? WITH_APPS : ''));
       return response;
     },
     async close() {

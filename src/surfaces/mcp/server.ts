@@ -14,6 +14,7 @@ import type { Tool, ToolAnswer } from '../../tools/define-tool.ts';
 import type { LabListing } from '../../tools/lab.ts';
 import { TOOLS } from '../../tools/registry.ts';
 import { VERSION } from '../../version.ts';
+import { offerView, registerViews, viewData } from './apps.ts';
 import { compactSchema } from './compact-schema.ts';
 import { registerResources } from './resources.ts';
 
@@ -38,6 +39,8 @@ export interface McpOptions {
   isShared?: boolean;
   /** The command by which the agent's shell reaches this session; left out where it cannot. */
   shellCommand?: string | undefined;
+  /** Whether the client shows apps, where that is known before it says so to this server. */
+  hasApps?: (() => boolean) | undefined;
   /** Interrupts running calls when aborted; they are answered all the same. */
   stop?: AbortSignal;
 }
@@ -66,15 +69,17 @@ export function createMcpServer(options: McpOptions, more: McpServerOptions = {}
   const shown = lab?.tools.filter((tool) => tool.lab === 'entrance' || lab.listing.isOpen()) ?? [];
   registerTools(server, [...TOOLS, ...shown], options);
   registerResources(server, () => opened(options.sessions));
+  registerViews(server, hasAppsOf(options));
   return server;
 }
 
 export function registerTools(server: McpServer, tools: readonly Tool[], options: McpOptions): void {
   const { sessions, log, stop, structured = false, caller } = options;
+  const hasApps = hasAppsOf(options);
   for (const tool of tools) {
     const { name, title, description, input, output, annotations } = tool;
     const outputSchema = structured ? { outputSchema: compactSchema(output) } : {};
-    server.registerTool(
+    const registered = server.registerTool(
       name,
       { title, description, inputSchema: compactSchema(input), ...outputSchema, annotations },
       async (args, ctx) => {
@@ -82,9 +87,12 @@ export function registerTools(server: McpServer, tools: readonly Tool[], options
         const of = { sessions: await opened(sessions), caller, origin: 'agent' as const };
         const answer = await callTool(tool, args, { ...of, signal, progress: progressOf(ctx) }, log);
         if (tool.lab && !answer.isError) await listLab(server, options, ctx);
-        return toResult(answer, structured || ctx.mcpReq._meta?.[STRUCTURED] === true);
+        const result = toResult(answer, structured || ctx.mcpReq._meta?.[STRUCTURED] === true);
+        const view = hasApps() ? viewData(tool, answer) : undefined;
+        return view ? { ...result, _meta: view } : result;
       },
     );
+    offerView(registered, tool, hasApps);
   }
 }
 
@@ -100,6 +108,10 @@ async function listLab(server: McpServer, options: McpOptions, { mcpReq }: Serve
   }
   const inside = lab.tools.filter((tool) => tool.lab === 'inside');
   registerTools(server, inside, options); // The SDK tells the client.
+}
+
+function hasAppsOf({ hasApps }: McpOptions): () => boolean {
+  return () => hasApps?.() ?? false;
 }
 
 async function opened(sessions: McpOptions['sessions']): Promise<Sessions> {

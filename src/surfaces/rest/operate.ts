@@ -99,6 +99,7 @@ export function operateRoutes(options: OperateOptions): OpenAPIHono<RestEnv> {
   const app = new OpenAPIHono<RestEnv>({ defaultHook: refuseInvalid });
   const { metrics, shared, mostSessions, settings, now = Date.now } = options;
   const { description, policy } = options.sandbox;
+  const { openFiles: open_files, fileCount: file_count, ...limits } = policy.limits;
   let found: { at: number; findings: Promise<z.infer<typeof finding>[]> } | undefined;
 
   function findings(): Promise<z.infer<typeof finding>[]> {
@@ -114,7 +115,7 @@ export function operateRoutes(options: OperateOptions): OpenAPIHono<RestEnv> {
       version: VERSION,
       uptime_seconds: Math.round(process.uptime()),
       metrics: { sessions, ...counted(metrics.read()), memory: { resident: rss, heap: heapUsed } },
-      sandbox: { description, network: policy.network, limits: policy.limits },
+      sandbox: { description, network: policy.network, limits: { ...limits, open_files, file_count } },
       doctor: await findings(),
       settings,
     };
