@@ -11,6 +11,9 @@ import { type Json, WEB } from './stand-in.ts';
 const browser = useBrowser();
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
+const TABLE =
+  '<table class="dataframe"><thead><tr><th></th><th>city</th></tr></thead><tbody><tr><th>0</th><td>Oslo</td></tr></tbody></table>';
+
 /** A host that answers the view's greeting, and then tells what a tool was given and what it answered. */
 async function host(name: string, input: Json, result: Json): Promise<Page> {
   const page = await browser.open('about:blank');
@@ -55,12 +58,15 @@ describe('a view in an MCP host', () => {
           { type: 'text', text: '\u001b[31mhello\u001b[0m <b>not bold</b>' },
           { type: 'image', data: PIXEL, mimeType: 'image/png' },
         ],
-        structuredContent: { execution: 3, interpreter: 'builtin', outcome: 'ok', wall_seconds: 0.25 },
+        _meta: {
+          'cuvette/view': { execution: 3, interpreter: 'builtin', outcome: 'ok', wall_seconds: 0.25, html: [TABLE] },
+        },
       },
     );
     const view = page.frameLocator('iframe');
     await view.getByText('print("hello")').waitFor();
     await view.getByText('250 ms').waitFor();
+    await view.getByRole('cell', { name: 'Oslo' }).waitFor();
     expect(await view.locator('.ansi-fg-1').textContent()).toBe('hello');
     expect(await view.locator('.outputs b').count()).toBe(0);
     expect(await view.getByRole('img').count()).toBe(1);

@@ -2,6 +2,8 @@
 
 import { render } from 'preact';
 import * as z from 'zod/mini';
+import { FrameTable } from '../outputs/frame-table.tsx';
+import { readFrameTable } from '../outputs/read-table.ts';
 import { formatBytes, formatSeconds } from '../shell/format.ts';
 import { StaticText } from '../terminal/static-text.tsx';
 import { connectToHost, type Hosted, type ToolResult } from './host.ts';
@@ -22,6 +24,8 @@ const answerSchema = z.object({
   outcome: z.optional(z.nullable(z.string())),
   wall_seconds: z.optional(z.nullable(z.number())),
   peak_memory_bytes: z.optional(z.nullable(z.number())),
+  /** HTML of displayed tables, as code has made it. */
+  html: z.optional(z.array(z.string())),
 });
 const IMAGE = /^image\/(png|jpeg|gif|webp|svg\+xml)$/;
 
@@ -50,9 +54,13 @@ function Facts({ result }: { result: ToolResult }) {
   );
 }
 
-function Contents({ result: { content = [], isError = false } }: { result: ToolResult }) {
+function Contents({ result: { content = [], structuredContent, isError = false } }: { result: ToolResult }) {
+  const { html = [] } = answerSchema.safeParse(structuredContent ?? {}).data ?? {};
   return (
     <div class="outputs">
+      {html.map((one, at) => (
+        <Html key={at} html={one} />
+      ))}
       {content.map((part, at) => {
         const { data } = contentSchema.safeParse(part);
         if (data?.type === 'text') return <StaticText key={at} text={data.text} isError={isError} />;
@@ -65,6 +73,13 @@ function Contents({ result: { content = [], isError = false } }: { result: ToolR
       })}
     </div>
   );
+}
+
+/** What is not a plain table is shown where nothing runs. */
+function Html({ html }: { html: string }) {
+  const table = readFrameTable(html);
+  if (table) return <FrameTable table={table} />;
+  return <iframe class="still" title="HTML output" sandbox="" srcdoc={html} />;
 }
 
 render(<ExecutionApp hosted={connectToHost('cuvette-execution')} />, document.body);

@@ -21,8 +21,10 @@ export function connectToHost(name: string): Hosted {
   app.ontoolinput = ({ arguments: given }) => {
     input.value = given ?? {};
   };
-  app.ontoolresult = ({ content, structuredContent, isError }) => {
-    result.value = { content, structuredContent: record(structuredContent), isError };
+  app.ontoolresult = ({ content, structuredContent, isError, _meta }) => {
+    // Where an agent is not given the fields, the view still is.
+    const fields = record(record(_meta)?.['cuvette/view']) ?? record(structuredContent);
+    result.value = { content, structuredContent: fields, isError };
   };
   app.onhostcontextchanged = ({ theme }) => showTheme(theme);
   app
