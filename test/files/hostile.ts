@@ -12,7 +12,12 @@ export async function repeat(step: string[], given: Record<string, string>): Pro
   const child = spawn(process.execPath, ['--input-type=commonjs', '--eval', code], {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
-  onTestFinished(() => void child.kill('SIGKILL'));
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  // Until it has ended, it makes anew what is being removed.
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
   await new Promise((resolve) => child.once('message', resolve));
   return child;
 }

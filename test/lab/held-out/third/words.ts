@@ -5,7 +5,7 @@ import type { Random } from '../../../../src/lab/statistics/random.ts';
 import type { Example, Label } from '../family.ts';
 
 /** No model makes anything of them. */
-export const FILLERS: readonly string[] = [
+const FILLERS: readonly string[] = [
   ...['miller', 'baker', 'sailor', 'queen', 'his', 'her', 'their', 'this', 'that', 'brought', 'found', 'sold', 'kept'],
   ...['saw', 'in', 'by', 'with', 'before', 'after', 'harbour', 'valley', 'bridge', 'castle', 'forest', 'mill', 'cart'],
   ...['basket', 'candle', 'silver', 'copper', 'wooden', 'heavy', 'quiet', 'early', 'late', 'again', 'once', 'often'],
