@@ -1,11 +1,9 @@
-/** Starts Debian's Chromium for tests and pictures: one browser for a file of tests, a page of its own for each test. */
+/** Starts Debian's Chromium for tests: one browser for a file of tests, a page of its own for each test. */
 
-import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
 
-export const CHROMIUM = '/usr/bin/chromium';
-export const hasChromium = existsSync(CHROMIUM);
+const CHROMIUM = '/usr/bin/chromium';
 
 const FLAGS = [
   '--headless',
@@ -18,7 +16,7 @@ const FLAGS = [
   '--disable-sync',
 ];
 
-export function startBrowser(): Promise<Browser> {
+function startBrowser(): Promise<Browser> {
   // Playwright makes a user data folder of its own, and removes it.
   return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
 }

@@ -154,7 +154,7 @@ const ROWS = 1_048_576;
 const CITIES = ['Oslo', 'Bergen', 'Rome', 'Lagos'];
 
 /** A window of a table of a million rows, computed from the numbers of its rows. */
-export function tableWindow(query: URLSearchParams): Json {
+function tableWindow(query: URLSearchParams): Json {
   const offset = Number(query.get('offset') ?? 0);
   const limit = Number(query.get('limit') ?? 100);
   const desc = query.get('desc') === '1';

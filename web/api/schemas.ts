@@ -15,7 +15,7 @@ export const sessionSchema = z.object({
 });
 export type Session = z.infer<typeof sessionSchema>;
 
-export const interpreterSchema = z.object({
+const interpreterSchema = z.object({
   name: z.string(),
   kind: z.string(),
   title: z.string(),
@@ -105,7 +105,7 @@ export const matchesSchema = z.object({
 });
 export type Matches = z.infer<typeof matchesSchema>;
 
-export const variableSchema = z.object({
+const variableSchema = z.object({
   name: z.string(),
   type: z.string(),
   shape: z.optional(z.array(z.number())),

@@ -23,7 +23,7 @@ export interface TableWindowsOptions {
   onChange(): void;
 }
 
-export const WINDOW_ROWS = 100;
+const WINDOW_ROWS = 100;
 const WINDOW_COLUMNS = 50;
 const MOST_WINDOWS = 24;
 /** A person who drags the scroll bar passes over most rows; those are not fetched. */

@@ -27,7 +27,7 @@ export interface TerminalLimits {
   characters: number;
 }
 
-export const LIMITS: TerminalLimits = { lines: 2_000, characters: 400_000 };
+const LIMITS: TerminalLimits = { lines: 2_000, characters: 400_000 };
 const BLOCK = 100;
 /** A longer line is broken: a browser lays out a line of a megabyte for seconds. */
 const LONGEST_LINE = 8_000;
