@@ -1,4 +1,4 @@
-/** Starts Debian's Chromium for tests and pictures: one browser for a file of tests, a page of its own for each test. */
+/** Starts Debian's Chromium for tests: one browser for a file of tests, a page of its own for each test. */
 
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
