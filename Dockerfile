@@ -6,8 +6,9 @@ WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm install --no-audit --no-fund
 COPY tsconfig.json tsdown.config.ts README.md LICENSE ./
-COPY scripts/build.mjs scripts/kernel.mjs scripts/
+COPY scripts/build.mjs scripts/build-apps.mjs scripts/build-page.mjs scripts/kernel.mjs scripts/
 COPY src src
+COPY web web
 COPY models models
 COPY python/cuvette_driver python/cuvette_driver
 COPY python/cuvette_torch python/cuvette_torch

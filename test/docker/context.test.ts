@@ -25,6 +25,8 @@ test('no file is sent to the build that the Dockerfile does not copy', () => {
 test.each([
   'scripts/build.mjs',
   'scripts/kernel.mjs',
+  'scripts/build-page.mjs',
+  'web/index.html',
   'models/demo/model.safetensors',
   'python/cuvette_driver/__main__.py',
   'python/cuvette_torch/server.py',

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
+import { agreementPairs } from '../../src/lab/demo/datasets.ts';
 import { kill, waitFor } from '../e2e/harness.ts';
 import { connectMcp } from '../e2e/http/mcp-client.ts';
 import { anotherService, type Service, startService, useService } from '../e2e/http/service.ts';
@@ -127,6 +128,34 @@ describe('the page beside an agent', () => {
     await page.locator('.standing').waitFor();
     await service.python('print("again")', { session_id: id });
     await cell(page, 2, 'done').getByText('again', { exact: true }).waitFor();
+    await page.context().close();
+  });
+});
+
+describe("the lab's view", () => {
+  test('attaches the model that ships, runs the protocol from its form, and draws the verdict', async () => {
+    const page = await browser.open(await addressOf(service));
+    await page.getByRole('link', { name: 'Lab' }).click();
+    await page.getByRole('button', { name: 'Attach', exact: true }).click();
+    await page.getByText('Questions asked').waitFor();
+    const rows = agreementPairs(7, 24);
+    const captured = await service.post('/tools/capture_acts', {
+      arguments: {
+        prompts: rows.map(({ prompt }) => prompt),
+        labels: rows.map(({ label }) => label),
+        pair_ids: rows.map(({ pair }) => String(pair)),
+        layers: [2],
+      },
+    });
+    const { structured } = captured.json<{ structured: { capture_id: string } }>();
+    await page.getByRole('link', { name: 'Ask whether it uses a direction' }).click();
+    await page.getByLabel('capture_id').first().fill(structured.capture_id);
+    await page.getByLabel('fit', { exact: true }).selectOption('difference-of-means');
+    await page.getByLabel('layer', { exact: true }).fill('2');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByRole('link', { name: 'Look at its evidence' }).click({ timeout: 240_000 });
+    await page.getByRole('heading', { name: 'Decision' }).waitFor();
+    expect(await page.locator('.report').getByRole('img').count()).toBeGreaterThan(5);
     await page.context().close();
   });
 });

@@ -8,7 +8,7 @@ import type { SessionStore } from '../state/session-store.ts';
 
 export function Interpreters({ store, detail }: { store: SessionStore; detail: SessionDetail | undefined }) {
   const { api, tell, fail } = useApp();
-  if (!detail) return null;
+  if (!detail) return <p class="quiet">This session is asleep. Running code wakes it.</p>;
   const restart = ({ name, title }: Interpreter) =>
     api
       .restart(store.id, name)

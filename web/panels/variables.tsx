@@ -25,7 +25,8 @@ export function Variables({ store, detail }: { store: SessionStore; detail: Sess
     [api, store, interpreter, isStarted, changed],
   );
 
-  if (detail && stateful.length === 0) return <p class="quiet">No interpreter of this session keeps variables.</p>;
+  if (!detail) return <p class="quiet">This session is asleep. Running code wakes it.</p>;
+  if (stateful.length === 0) return <p class="quiet">No interpreter of this session keeps variables.</p>;
   const shown = (variables ?? []).filter(({ name }) => name.toLowerCase().includes(word.toLowerCase()));
   return (
     <>

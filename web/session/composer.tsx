@@ -123,7 +123,9 @@ export function Composer({ handle, store, detail, interpreter, onInterpreter, on
             onChange={({ currentTarget }) => onInterpreter(currentTarget.value)}
             disabled={interpreters.length === 0}
           >
-            {interpreters.length === 0 && <option value={interpreter}>{interpreter}</option>}
+            {interpreters.length === 0 && (
+              <option value={interpreter}>{interpreter === 'builtin' ? 'Python' : interpreter}</option>
+            )}
             {interpreters.map(({ name, title }) => (
               <option key={name} value={name}>
                 {title || name}

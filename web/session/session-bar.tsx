@@ -7,10 +7,11 @@ import { Icon, IconButton } from '../shell/icons.tsx';
 import { panes } from '../shell/panes.ts';
 import { nameOf } from '../state/app-state.ts';
 import type { SessionStore } from '../state/session-store.ts';
+import { useSessionInfo } from './use-session-info.ts';
 
 export function SessionBar({ store, detail }: { store: SessionStore; detail: SessionDetail | undefined }) {
-  const { api, sessions } = useApp();
-  const session = sessions.value.find(({ id }) => id === store.id) ?? store.session.value;
+  const { api } = useApp();
+  const session = useSessionInfo(store);
   return (
     <header class="bar">
       <IconButton

@@ -15,7 +15,11 @@ import { Composer, type ComposerHandle } from './composer.tsx';
 import { EmptySession } from './empty-session.tsx';
 import { OutputDialog } from './output-dialog.tsx';
 import { SessionBar } from './session-bar.tsx';
+import { useSessionInfo } from './use-session-info.ts';
 import { type ListHandle, VirtualList } from './virtual-list.tsx';
+
+/** The interpreter that every session has. */
+const BUILTIN = 'builtin';
 
 interface SessionViewProps {
   id: string;
@@ -39,7 +43,7 @@ function OpenSession({ store, linked }: { store: SessionStore; linked: number | 
   const [opened, setOpened] = useState<number>();
   const [interpreter, setInterpreter] = useState<string>();
   const cells = store.cells.value;
-  const chosen = interpreter ?? detail?.interpreters[0]?.name ?? 'python';
+  const chosen = interpreter ?? detail?.interpreters[0]?.name ?? BUILTIN;
 
   useLinked(store, list, linked);
   useCellKeys(store, { list, composer, interrupt });
@@ -123,19 +127,21 @@ function OpenSession({ store, linked }: { store: SessionStore; linked: number | 
   );
 }
 
-/** What the session has, asked again whenever something in it may have changed. */
+/** What the session has, asked again whenever something in it may have changed. One that is asleep is left asleep: to ask would wake it. */
 function useDetail(store: SessionStore): SessionDetail | undefined {
   const { api } = useApp();
   const [detail, setDetail] = useState<SessionDetail>();
+  const isLive = useSessionInfo(store)?.is_live === true;
   const changed = store.variablesChanged.value;
   useEffect(() => {
+    if (!isLive) return;
     const leaving = new AbortController();
     api
       .session(store.id, leaving.signal)
       .then(setDetail)
       .catch(() => {});
     return () => leaving.abort();
-  }, [api, store, changed]);
+  }, [api, store, changed, isLive]);
   return detail;
 }
 
