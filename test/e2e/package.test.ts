@@ -28,6 +28,8 @@ test('the packed package works where it is installed', async () => {
   expect(listed).toContain('package/dist/search-worker.js');
   expect(listed).toContain('package/python/cuvette_driver/__main__.py');
   for (const path of [
+    'dist/web/index.html',
+    'dist/web/app-execution.html',
     'dist/kernel-simd.wasm',
     'dist/lab-worker.js',
     'models/demo/model.safetensors',
@@ -36,7 +38,7 @@ test('the packed package works where it is installed', async () => {
     expect(listed).toContain(`package/${path}`);
   expect(listed, 'models of known structure are for the tests alone').not.toContain('package/dist/lab.js');
   const allowed =
-    /^package\/(dist\/[\w.-]+\.(js|wasm)|models\/demo\/[\w./]+|python\/cuvette_(driver|torch)\/\w+\.py|package\.json|README\.md|LICENSE|NOTICE)$/;
+    /^package\/(dist\/[\w.-]+\.(js|wasm)|dist\/web\/(ui\/)?[\w.-]+\.(html|css|js)|models\/demo\/[\w./]+|python\/cuvette_(driver|torch)\/\w+\.py|package\.json|README\.md|LICENSE|NOTICE)$/;
   expect(listed.filter((path) => !allowed.test(path))).toEqual([]);
 
   const fresh = home.project('fresh');

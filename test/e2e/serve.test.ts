@@ -1,6 +1,7 @@
 /** Runs `cuvette serve` as a service for the shells of one person, in the foreground and in the background. */
 
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { gone, isAlive, kill, parentOf, runOutside, startCli, useHome, waitFor } from './harness.ts';
@@ -36,8 +37,15 @@ test('a service in the background ends when nobody has used it for a while, but 
   const service = startCli(['serve', '--idle', '1'], { home, cwd });
   const record = join(home.runtime, 'servers', `${service.child.pid}.json`);
   await waitFor('it is ready', () => existsSync(record));
-  const code = 'import time\nfor i in range(30): time.sleep(0.1)\nprint("not cut off")';
-  expect((await runOutside(['run', '-c', code], { home, cwd })).stdout).toBe('not cut off\n');
+  // Somebody is there until the code runs, however long a shell takes to come.
+  const { socket } = JSON.parse(readFileSync(record, 'utf8')) as { socket: string };
+  const somebody = connect(socket);
+  const begun = join(cwd, 'begun');
+  const code = `import time\nopen(${JSON.stringify(begun)}, "w").close()\nfor i in range(30): time.sleep(0.1)\nprint("not cut off")`;
+  const run = runOutside(['run', '-c', code], { home, cwd });
+  await waitFor('the code runs', () => existsSync(begun));
+  somebody.destroy();
+  expect((await run).stdout).toBe('not cut off\n');
   expect((await service.done).code).toBe(0);
   expect(existsSync(record)).toBe(false);
 });
