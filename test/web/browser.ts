@@ -36,6 +36,8 @@ export function useBrowser(): TestBrowser {
     async open(address, options = {}) {
       if (!browser) throw new Error('The browser is started before the first test of a file.');
       const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, ...options });
+      // Ends what hangs: nothing that works takes as long, on however slow a machine.
+      context.setDefaultTimeout(240_000);
       const page = await context.newPage();
       await page.goto(address);
       return page;
