@@ -31,7 +31,7 @@ export function SessionBar({ store, detail }: { store: SessionStore; detail: Ses
         </span>
       )}
       {detail?.sandbox && (
-        <span class="sandbox" title="How code of this session is confined">
+        <span class="sandbox" title={`How code of this session is confined: ${detail.sandbox}`}>
           {detail.sandbox}
         </span>
       )}

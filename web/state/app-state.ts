@@ -105,5 +105,5 @@ export function createAppState(base: string): AppState {
 export function nameOf(session: Pick<Session, 'id' | 'names' | 'is_default'>): string {
   const [name] = session.names;
   if (name) return name.replace(/^entity:/, '');
-  return session.is_default ? 'This folder' : session.id.slice(0, 8);
+  return session.is_default ? 'Default session' : session.id.slice(0, 8);
 }
