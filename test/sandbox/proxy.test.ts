@@ -263,14 +263,25 @@ describe('the proxy', () => {
   it('gives an address that does not answer its share of the time, then tries the next', async () => {
     const { port, next } = await bareServer();
     await silentServer('127.0.0.2', port);
-    const entries = ['both', 'silent'].map((name) => `${name}.example:${port}`);
-    const hosts = { 'both.example': ['127.0.0.2', '127.0.0.1'], 'silent.example': ['127.0.0.2'] };
-    const limits = { connect: 200 };
-    const { socket } = await proxy([...entries, `127.0.0.1:${port}`, `127.0.0.2:${port}`], hosts, { limits });
+    // Long enough for a busy machine to connect within the second one's share.
+    const both = await proxy(
+      [`both.example:${port}`, `127.0.0.1:${port}`, `127.0.0.2:${port}`],
+      {
+        'both.example': ['127.0.0.2', '127.0.0.1'],
+      },
+      { limits: { connect: 3000 } },
+    );
     const accepted = next();
-    await tunnel(socket, `both.example:${port}`);
+    await tunnel(both.socket, `both.example:${port}`);
     expect((await accepted).localAddress).toBe('127.0.0.1');
-    expect(await get(socket, `http://silent.example:${port}/`)).toMatch(/^HTTP\/1.1 504 /);
+    const silent = await proxy(
+      [`silent.example:${port}`, `127.0.0.2:${port}`],
+      { 'silent.example': ['127.0.0.2'] },
+      {
+        limits: { connect: 200 },
+      },
+    );
+    expect(await get(silent.socket, `http://silent.example:${port}/`)).toMatch(/^HTTP\/1.1 504 /);
   });
 
   it('answers 503 above the most connections at once, and serves again when one has ended', async () => {

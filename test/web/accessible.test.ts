@@ -146,7 +146,17 @@ describe.each([
     await page.getByRole('article').first().waitFor();
     await go(page);
     expect(await seriousFaults(page)).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(0);
+    // Nothing but tables and code is wider than the screen.
+    const wide = ['html', '.page', '.list-scroller', '.panel'];
+    const over = await page.evaluate(
+      (names) =>
+        names.filter(
+          (name) =>
+            (document.querySelector(name)?.scrollWidth ?? 0) > (document.querySelector(name)?.clientWidth ?? 0) + 1,
+        ),
+      wide,
+    );
+    expect(over).toEqual([]);
     await page.context().close();
   });
 });

@@ -19,13 +19,24 @@ export function ReportView({ record }: { record: LabRecord }) {
     root.adoptedStyleSheets = [sheet];
     const body = document.createElement('div');
     body.append(importMarkup(drawRecord(record)));
-    // What is too wide scrolls, and is reached by the keyboard.
-    for (const wide of body.querySelectorAll('.scroll')) {
-      wide.setAttribute('tabindex', '0');
-      wide.setAttribute('role', 'group');
-      wide.setAttribute('aria-label', 'Table');
-    }
+    makeScroll(body);
     root.replaceChildren(body);
   }, [record]);
   return <div ref={holder} class="report" />;
+}
+
+/** Tables that may be too wide scroll by themselves, and are reached by the keyboard. */
+function makeScroll(body: HTMLElement): void {
+  for (const table of body.querySelectorAll('table')) {
+    if (table.closest('.scroll')) continue;
+    const holder = document.createElement('div');
+    holder.className = 'scroll';
+    table.replaceWith(holder);
+    holder.append(table);
+  }
+  for (const holder of body.querySelectorAll('.scroll')) {
+    holder.setAttribute('tabindex', '0');
+    holder.setAttribute('role', 'group');
+    holder.setAttribute('aria-label', holder.querySelector('caption')?.textContent ?? 'Table');
+  }
 }

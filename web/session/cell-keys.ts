@@ -21,12 +21,10 @@ export function useCellKeys(store: SessionStore, { list, composer, interrupt }: 
         const at = focused === undefined ? (step === 1 ? -1 : numbers.length) : numbers.indexOf(focused);
         const next = numbers[Math.max(0, Math.min(numbers.length - 1, at + step))];
         if (next === undefined) return;
-        if (!document.getElementById(`execution-${next}`)) list.current?.show(next);
-        requestAnimationFrame(() => {
-          const cell = document.getElementById(`execution-${next}`);
-          cell?.focus({ preventScroll: true });
-          cell?.scrollIntoView({ block: 'nearest' });
-        });
+        // At once where it is drawn, so that keys pressed fast are not lost.
+        if (focusCell(next)) return;
+        list.current?.show(next);
+        requestAnimationFrame(() => focusCell(next));
       };
       const head =
         focused === undefined
@@ -66,6 +64,13 @@ export function isTyping(event: KeyboardEvent): boolean {
   return (
     target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.closest('dialog') !== null
   );
+}
+
+function focusCell(number: number): boolean {
+  const cell = document.getElementById(`execution-${number}`);
+  cell?.focus({ preventScroll: true });
+  cell?.scrollIntoView({ block: 'nearest' });
+  return cell !== null;
 }
 
 function focusedNumber(): number | undefined {
