@@ -4,7 +4,7 @@
  */
 
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -42,6 +42,7 @@ try {
   await browser.close();
   service.kill('SIGINT');
   await new Promise((done) => service.once('exit', done));
+  endAllIn(home);
   rmSync(home, { recursive: true, force: true });
 }
 
@@ -109,6 +110,17 @@ function addressOf(child) {
     });
     child.once('exit', () => reject(new Error(`The service ended, and said: ${said}`)));
   });
+}
+
+/** Zygotes wait for the next server, which there is none of here. */
+function endAllIn(folder) {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${folder}/`)) process.kill(Number(pid), 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
+  }
 }
 
 function ms(value) {
