@@ -23,6 +23,8 @@ const BY_PATH: [RegExp, Project][] = [
     /^test\/lab\/(site-sweep\/run-sweep|report\/several-classes|handlers\/(causality-protocol|several-classes|sweep)|causality\/(protocol|subspaces|several-classes|interchange-fit|two-classes|more-data))\./,
     'lab',
   ],
+  // Seconds of arithmetic, or of waiting for connections that are cut.
+  [/^test\/lab\/(sae\/reading|ground-truth\/models\/toy-model|remote\/remote-lab)\./, 'lab'],
   [/^test\/e2e\/lab\//, 'lab'],
   [/^test\/e2e\//, 'live'],
 ];

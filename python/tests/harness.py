@@ -15,7 +15,7 @@ import time
 import unittest
 
 DRIVER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cuvette_driver")
-PATIENCE = 20.0
+PATIENCE = 60.0
 LIMIT = 100_000_000
 
 

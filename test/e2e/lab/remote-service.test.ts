@@ -11,7 +11,7 @@ import { createLabs, type Labs } from '../../../src/lab/labs/labs.ts';
 import { status } from '../../../src/lab/primitives/lab-status.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { allGone, createHome, type Home, processesOf, startAgent, useHome, waitFor } from '../harness.ts';
-import { endHome, startService, useService } from '../http/service.ts';
+import { endHome, ok, startService, useService } from '../http/service.ts';
 import { startCutProxy } from './cut-proxy.ts';
 
 const KEY = 'a-key-that-is-long-enough-for-anyone';
@@ -58,6 +58,12 @@ async function attach(url = service.url): Promise<Attached> {
       };
     },
   };
+}
+
+/** How many executions wait for their turn in a session of the service. */
+async function waitingIn(session: string): Promise<number | undefined> {
+  const reply = ok(await service.as({ 'x-api-key': KEY }).get('/sessions'));
+  return reply.json<{ sessions: { id: string; queued: number }[] }>().sessions.find(({ id }) => id === session)?.queued;
 }
 
 /** Code that goes on when the test opens the gate. */
@@ -178,7 +184,7 @@ describe('code in a remote service', () => {
     const { start, call } = await attach();
     const gate = createGate('waiting');
     const first = start(gate.code, { run: 'first' });
-    await gate.reached();
+    const session = await gate.reached();
     const second = start('ran = True', { run: 'second' });
     const patience = new AbortController();
     const third = start('ran = True', { run: 'third', signal: patience.signal });
@@ -187,6 +193,7 @@ describe('code in a remote service', () => {
     expect((await second.ended).ending).toMatchObject({ stopped: { why: 'cancelled' } });
     patience.abort();
     await expect(third.ended).rejects.toThrow(/abort/i);
+    await waitFor('only the fourth waits in the service', async () => (await waitingIn(session)) === 1);
     expect(await Promise.race([first.ended, fourth.ended, 'both wait'])).toBe('both wait');
     gate.open();
     expect((await first.ended).ending.status).toBe('ok');
