@@ -25,6 +25,8 @@ const BY_PATH: [RegExp, Project][] = [
   ],
   // Seconds of arithmetic, or of waiting for connections that are cut.
   [/^test\/lab\/(sae\/reading|ground-truth\/models\/toy-model|remote\/remote-lab)\./, 'lab'],
+  // Trees of tens of thousands of folders.
+  [/^test\/files\/remove-tree\./, 'live'],
   [/^test\/e2e\/lab\//, 'lab'],
   [/^test\/e2e\//, 'live'],
 ];
