@@ -138,7 +138,7 @@ def kill_descendants(pid: int, spare: int, without: frozenset[int] = frozenset()
         stop_all_others()
         ended = describe_all(descendants(pid))
         send(-1, signal.SIGKILL)
-        _wait_for_end(list(ended))
+        wait_for_end(list(ended))
         return list(ended.items())
     deadline = time.monotonic() + KILL_TIMEOUT
     while time.monotonic() < deadline:
@@ -152,7 +152,7 @@ def kill_descendants(pid: int, spare: int, without: frozenset[int] = frozenset()
         for victim in found:
             send(victim, signal.SIGKILL)
     if ended:
-        _wait_for_end(list(ended))
+        wait_for_end(list(ended))
     return list(ended.items())
 
 
@@ -165,7 +165,7 @@ def stop_all_others() -> None:
         send(-1, signal.SIGSTOP)
 
 
-def _wait_for_end(pids: list[int]) -> None:
+def wait_for_end(pids: list[int]) -> None:
     """Waits a moment for killed processes to die, so that whoever is told that they have ended finds it so."""
     deadline = time.monotonic() + DYING
     while any(map(is_alive, pids)) and time.monotonic() < deadline:

@@ -61,6 +61,7 @@ class ProgramKeeper(Keeper):
 
     def execute(self, message: Message, _: bytes) -> None:
         program = message["program"]
+        self.end_last()
         if self.confinement is not None and not self.confinement.has_folders:
             self.confinement.mount_for_program(program["mounts"], program["folder"])
         self.plan = Plan(program)
@@ -69,6 +70,16 @@ class ProgramKeeper(Keeper):
 
     def ask(self, message: Message, _: bytes) -> None:
         self.server.events.answer({"ev": "answered", "id": message["id"], "problem": NOTHING_KEPT})
+
+    def end_last(self) -> None:
+        """Ends the program that still runs, if there is one: a reset interrupts it and does not wait, and its last words are its own."""
+        if self.executions.current is None:
+            return
+        if self.worker.pid:
+            processes.send(self.worker.pid, signal.SIGKILL)
+            processes.wait_for_end([self.worker.pid])
+        self.is_waiting = False
+        self.end({"status": "signal", "signal": "SIGKILL", "code": 137}, was_interrupted=True)
 
     def next_step(self) -> None:
         self.worker = ProgramProcess(self.plan.steps.pop(0), self.plan.program, self.confinement)
