@@ -223,9 +223,13 @@ class ToProgramKeepers(FromServers, SessionTest):
                 self.say(json.dumps(message).encode() + b"\n")
                 self.assert_serves(program)
 
-
     def test_program_that_a_reset_interrupts_prints_nothing_into_the_next_one(self):
-        endless = {"steps": [{"argv": ["sh", "-c", "trap '' INT; while :; do echo endless; done"]}], "cwd": "/", "env": {"PATH": os.environ["PATH"]}, "limits": {}}
+        endless = {
+            "steps": [{"argv": ["sh", "-c", "trap '' INT; while :; do echo endless; done"]}],
+            "cwd": "/",
+            "env": {"PATH": os.environ["PATH"]},
+            "limits": {},
+        }
         self.session.send("execute", id="endless", code="", cell=1, timeout=PATIENCE, limit=10**9, program=endless)
         self.assertEqual(self.session.receive()["id"], "endless")
         self.assert_serves("a program that ignores interrupts")
